@@ -34,7 +34,8 @@ SOURCES = {".h", ".cpp", ".c", ".hpp"}
 # What programs outside of src/ may include from it. `frontends/mpi` is loaded before the program, together
 # with the whole client.
 OUTSIDE = {
-    "frontends/mpi": {"base"},
+    "frontends/mpi": {"base", "trace"},
+    "frontends/trace": {"base", "trace"},
     "frontends/shmem": {"base"},
     "frontends/openmp": {"base", "memory", "target", "target_program"},
     "apps": set(),
@@ -54,6 +55,7 @@ OUTSIDE = {
 # One line for each room in the table.
 PURPOSE = {
     "base": "status, log, settings, clock, completions, descriptors, fields of records",
+    "trace": "records of what a process does, in memory mapped from a file",
     "schedule": "ops, builder, validator, wire form, GOAL export",
     "transport": "the interface to a network; `tcp/`, `loopback/`, `faulty/`",
     "transport_ucx": "the same over UCX; only this room sees UCX",

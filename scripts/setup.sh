@@ -9,7 +9,7 @@ packages=(
     clang-16 clang-tools-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev lld-16
     openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libucx-dev libpmix-dev
     libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev
-    libgtest-dev libbenchmark-dev libfftw3-dev libopenblas-dev libsodium-dev libhwy-dev libffi-dev
+    libgtest-dev libbenchmark-dev libfftw3-dev libopenblas-dev libsodium-dev libhwy-dev libffi-dev otf2-tools
     iproute2 util-linux procps lammps-data python3 python3-venv python3-mpi4py
 )
 

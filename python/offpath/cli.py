@@ -20,6 +20,7 @@ from offpath.commands import (
     soak,
     study,
     top,
+    trace,
     tune,
 )
 from offpath.errors import OffpathError
@@ -42,6 +43,7 @@ app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("env")(env.env)
 app.command("info")(info.info)
 app.command("top")(top.top)
+app.command("trace")(trace.trace_)
 app.command("tune")(tune.tune_)
 app.command("control")(control.control)
 app.command("soak")(soak.soak_)

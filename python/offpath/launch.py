@@ -23,6 +23,7 @@ from offpath.errors import OffpathError
 from offpath.lab import owner, placement
 from offpath.lab.clean import end_daemons
 from offpath.remote_daemons import RemoteDaemons, StartOptions
+from offpath.tracing import record
 from offpath.units import format_cpus
 
 _LIST_DELIMITER = ";"
@@ -46,6 +47,7 @@ class LaunchOptions:
     start: StartOptions = field(default_factory=StartOptions)
     mpi: str | None = None  # the program's MPI library; None: detect it
     keep_logs: bool = False
+    trace: Path | None = None  # the directory of its trace
 
 
 def default_device_cpus(allowed: set[int]) -> tuple[int, ...]:
@@ -157,6 +159,10 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
                 mpi_library.check_front_end(command, artifacts.front_end(mpi))
             variables = rank_variables(artifacts, session, options, inherited, mpi)
             variables |= openmp.variables(artifacts, variables, inherited, needed=regions)
+            if options.trace is not None:
+                folder = record.prepare(options.trace)
+                variables |= record.variables(artifacts, mpi, folder, variables)
+                stack.callback(record.finish, folder)
             command, environment = prepare(mpi_library.start_with(command, mpi), variables, inherited, mpi)
             if options.remote and options.key_file is None:
                 stack.enter_context(RemoteDaemons(options.remote, options.start, session / "key"))

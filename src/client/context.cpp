@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/lost_device.h"
 #include "base/pause.h"
+#include "client/traced.h"
 
 #include <sched.h>
 
@@ -65,6 +66,8 @@ Status offpath_context::start(offpath_team& team, const RegisteredSchedule& sche
     command.sequence = team.sequence;
     command.completion = made->slot;
     command.buffers = static_cast<std::uint32_t>(buffers.size());
+    if (trace::on()) [[unlikely]]
+        trace_start(team, team.sequence, schedule, *made);
     std::size_t first = 0;
     do {
         const std::size_t count = std::min(most, buffers.size() - first);
@@ -102,7 +105,9 @@ Status offpath_context::test(offpath_request& request) {
 
 Status offpath_context::wait(offpath_request& request) {
     if (const Status seen = request.seen(); seen != Status::in_progress) return seen;
-    if (requests.pending(request)) spin(request);
+    if (!requests.pending(request)) return take(request);
+    const trace::Span waiting(trace::Kind::wait);
+    spin(request);
     while (requests.pending(request))
         sleep_while_pending(request, sleep_ns);
     return take(request);

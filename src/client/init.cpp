@@ -3,6 +3,7 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "client/context.h"
+#include "client/traced.h"
 #include "memory/shareable.h"
 
 #include <sys/random.h>
@@ -162,6 +163,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     try {
         options = AttachOptions::from_environment(params.directory);
         spin_us = environment::number("OFFPATH_CLIENT_SPIN_US", spin_us);
+        open_trace(bootstrap->rank(), bootstrap->size());
     } catch (const std::invalid_argument& error) {
         status = Status::invalid;
         problem = error.what();

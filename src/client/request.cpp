@@ -1,6 +1,7 @@
 #include "client/request.h"
 
 #include "client/context.h"
+#include "trace/trace.h"
 
 #include <utility>
 
@@ -20,6 +21,7 @@ offpath_request* RequestTable::fresh(offpath_context* context) {
     request->context = context;
     request->receives = false;
     request->freed = false;
+    request->traced = 0;
     request->earlier = Status::ok;
     request->window = nullptr;
     request->flushes = false;
@@ -48,6 +50,8 @@ offpath_request* RequestTable::finished(offpath_context* context, Status status)
 }
 
 void RequestTable::undo(offpath_request* request) {
+    if (request->traced != 0) [[unlikely]]
+        trace::end(trace::Kind::handed_over, request->traced);
     owners_[request->slot] = nullptr;
     free_slots_.push_back(request->slot);
     request->owned.reset();
@@ -75,6 +79,8 @@ bool RequestTable::take(offpath_request* request) {
         request->message = {entry.source, entry.tag, static_cast<std::size_t>(entry.bytes)};
     (status == Status::ok ? completed_ : failed_)++;
     uncount(*request, own);
+    if (request->traced != 0) [[unlikely]]
+        trace::end(trace::Kind::handed_over, request->traced);
     owners_[request->slot] = nullptr;
     free_slots_.push_back(request->slot);
     request->owned.reset();

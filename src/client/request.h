@@ -28,6 +28,7 @@ struct offpath_request {
     std::atomic<std::int32_t> result{OFFPATH_OK};
     bool receives = false;
     bool freed = false;
+    std::uint64_t traced = 0;  // its number in the trace; 0: it is not traced
     // The window that counts it among the watched, or that it flushes, until it is over.
     offpath_window* window = nullptr;
     std::uint32_t target = 0;

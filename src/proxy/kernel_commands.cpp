@@ -6,6 +6,11 @@
 #include <unistd.h>
 
 namespace offpath::proxy {
+namespace {
+
+constinit trace::Name kernel_in_trace("kernel");
+
+}  // namespace
 
 // A kernel is code that runs on this system. A client of this system may run it as its own user. A client on
 // another system may do so only if the daemon's options allow it, and only with libraries from the
@@ -75,6 +80,7 @@ bool Session::check_kernel(std::uint64_t kernel) {
 bool Session::execute(const control::Compute& command) {
     return check_kernel(command.kernel) && perform(command.completion, [&](ClientOperation& operation) {
                std::vector<engine::KernelBuffer> buffers;
+               note_begin(operation, kernel_in_trace, 0);
                for (std::size_t i = 0; i < command.buffers.size(); ++i) {
                    const control::KernelBuffer buffer = command.buffers[i];
                    buffers.push_back({to_range(buffer.range), buffer.access});

@@ -1,6 +1,7 @@
 #include "proxy/kernel_jobs.h"
 
 #include "base/log.h"
+#include "trace/trace.h"
 
 #include <offpath/compute.h>
 
@@ -316,11 +317,26 @@ void KernelJobs::send_run(KernelJob& job) {
         }
     }
     phase_ = Phase::running;
-    if (++sent_ == 1) set_deadline();
+    if (++sent_ == 1) {
+        set_deadline();
+        begin_trace();
+    }
     if (host_->send(run, files) == Status::ok) return;
     // Answers that the host sent before its end count.
     take_answers();
     if (host_ != nullptr) host_lost();
+}
+
+void KernelJobs::begin_trace() {
+    if (!trace::on()) [[likely]]
+        return;
+    traced_ = trace::new_id();
+    trace::begin(trace::Kind::kernel, traced_, 0, 0,
+                 trace::number_of(kernels_[queue_.front().kernel].symbol));
+}
+
+void KernelJobs::end_trace() {
+    if (traced_ != 0) trace::end(trace::Kind::kernel, std::exchange(traced_, 0));
 }
 
 bool KernelJobs::event(int fd) {
@@ -385,6 +401,7 @@ void KernelJobs::on_answer(const kernel_host::Answer& answer) {
     }
     deadline_ns_ = UINT64_MAX;
     if (phase_ == Phase::running) --sent_;
+    end_trace();
     if (is_error(answer.status)) return over(answer.status, answer.text);
     if (phase_ == Phase::loading) {
         LoadedKernel& kernel = kernels_[queue_.front().kernel];
@@ -401,6 +418,7 @@ void KernelJobs::on_answer(const kernel_host::Answer& answer) {
 
 void KernelJobs::host_lost() {
     std::string how = "the process that runs it ended: " + host_->end();
+    end_trace();
     host_.reset();
     output_.finish();
     event_ = false;
@@ -430,7 +448,10 @@ void KernelJobs::over(Status status, const std::string& why) {
     KernelJob job = std::move(queue_.front());
     queue_.pop_front();
     phase_ = sent_ > 0 ? Phase::running : Phase::waiting;
-    if (sent_ > 0) set_deadline();
+    if (sent_ > 0) {
+        set_deadline();
+        begin_trace();
+    }
     if (job.kind == Kind::run && is_error(status) && !why.empty()) {
         const std::string symbol = kernels_.contains(job.kernel) ? kernels_[job.kernel].symbol : "";
         log::error("{}: kernel {} ({}) ends with an error: {}", client_, job.kernel, symbol, why);

@@ -126,6 +126,8 @@ class KernelJobs {
     bool may_send_ahead() const;
     void send_run(KernelJob& job);
     void set_deadline();
+    void begin_trace();
+    void end_trace();
     void check_deadline();
     void take_answers();
     void on_answer(const kernel_host::Answer& answer);
@@ -164,6 +166,7 @@ class KernelJobs {
     bool stopping_ = false;                   // the host was told to stop, because that time has passed
     std::uint64_t exceeded_ns_ = 0;           // the limit for which the host was killed
     Status stopped_ = Status::ok;
+    std::uint64_t traced_ = 0;  // number of the front run in the trace, while the host has it
 };
 
 }  // namespace offpath::proxy

@@ -5,6 +5,7 @@
 #include "proxy/cpu_list.h"
 #include "proxy/daemon.h"
 #include "proxy/info.h"
+#include "trace/trace.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -25,6 +27,16 @@ const char* what_is_missing(bool dir, bool listen, bool key) {
     return nullptr;
 }
 
+void open_trace(const std::string& directory, const std::string& node) {
+    if (!directory.empty()) setenv("OFFPATH_TRACE", directory.c_str(), 1);
+    offpath::trace::About about;
+    about.node = node;
+    about.program = "offpathd";
+    std::string problem;
+    if (offpath::trace::open_from_environment(about, problem) != offpath::Status::ok)
+        offpath::log::warn("{}", problem);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -35,7 +47,7 @@ int main(int argc, char** argv) try {
         "another one, until SIGTERM, SIGINT or --idle-exit. After SIGUSR1 it takes no more\n"
         "clients and ends with its last session."};
     proxy::Options options;
-    std::string cpus, level = "info", log_file;
+    std::string cpus, level = "info", log_file, trace_directory;
     bool info = false;
     auto* dir = app.add_option("--dir", options.directory, "Session directory; made if it is not there");
     auto* listen = app.add_option("--listen", options.listen,
@@ -63,6 +75,8 @@ int main(int argc, char** argv) try {
         ->capture_default_str();
     app.add_option("--log-level", level, "trace, debug, info, warn, error or off")->capture_default_str();
     app.add_option("--log-file", log_file, "File to append the log to; default: stderr");
+    app.add_option("--trace", trace_directory,
+                   "Directory to write a trace to; default: OFFPATH_TRACE, else none");
     app.add_option("--ready-fd", options.ready_fd, "Descriptor to write one byte to when ready");
     app.add_option("--idle-exit", options.idle_exit_s,
                    "End when no rank was attached for so many seconds; 0: never")
@@ -118,6 +132,7 @@ int main(int argc, char** argv) try {
     (void)lost_after_ns();  // reports an unusable value now
     const std::string node = options.node.empty() ? control::host_name() : options.node;
     log::configure(fmt::format("offpathd[{}]", node), log::parse_level(level), log_file);
+    open_trace(trace_directory, node);
     if (!cpus.empty()) {
         options.cpus = proxy::parse_cpu_list(cpus);
         proxy::use_cpus(options.cpus);

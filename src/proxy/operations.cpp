@@ -20,6 +20,7 @@ Session::ClientOperation& Session::take_operation(std::uint32_t slot) {
     operation.schedule = nullptr;
     operation.slot = slot;
     operation.receives = false;
+    operation.traced = 0;
     operation.message = {};
     ++(slot == control::no_completion ? unwatched_ : outstanding_);
     ++started_;
@@ -43,7 +44,17 @@ void Session::on_done(Completion* completion, Status status) {
     operation.session->settle(operation, status);
 }
 
+void Session::note_begin(ClientOperation& operation, trace::Name& name, std::uint64_t bytes,
+                         std::uint64_t id) const {
+    if (!trace::on()) [[likely]]
+        return;
+    operation.traced = id != 0 ? id : trace::new_id();
+    trace::begin(trace::Kind::operation, operation.traced, bytes, job_rank_, name.number());
+}
+
 void Session::settle(ClientOperation& operation, Status status) {
+    if (operation.traced != 0) [[unlikely]]
+        trace::end(trace::Kind::operation, operation.traced);
     for (const memory::HostRange& range : operation.pinned)
         memory_->unpin(range);
     operation.pinned.clear();

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pause.h"
+#include "trace/trace.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <thread>
 
 namespace offpath::proxy {
@@ -122,6 +124,7 @@ void Proxy::run() {
             log::warn("proxy {} cannot be bound to CPU {}: {}", config_.index, config_.cpu,
                       std::strerror(error));
     }
+    trace::instant(trace::Kind::proxy, identity_.id, 0, config_.index);
     std::uint64_t give_up_ns = 0;
     while (true) {
         try {
@@ -328,12 +331,19 @@ void Proxy::sleep_until_event() {
         session->end_sleep();
 }
 
-void Proxy::serve_events(int timeout_ms) {
-    epoll_event events[64];
+int Proxy::wait_for_events(std::span<epoll_event> events, int timeout_ms) {
+    std::optional<trace::Span> asleep;
+    if (timeout_ms != 0) asleep.emplace(trace::Kind::sleep);
     int count;
     do {
-        count = epoll_wait(epoll_.get(), events, 64, timeout_ms);
+        count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
     } while (count < 0 && errno == EINTR);
+    return count;
+}
+
+void Proxy::serve_events(int timeout_ms) {
+    epoll_event events[64];
+    const int count = wait_for_events(events, timeout_ms);
     sockets_served_ns_ = clock_.now_ns();
     for (int i = 0; i < count; ++i) {
         const int fd = events[i].data.fd;

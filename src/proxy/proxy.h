@@ -26,9 +26,12 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
+
+struct epoll_event;
 
 namespace offpath::proxy {
 
@@ -74,6 +77,7 @@ class Proxy {
     void end_for_memory();
     void sleep_until_event();
     void serve_events(int timeout_ms);
+    int wait_for_events(std::span<epoll_event> events, int timeout_ms);
     void tend_sessions();
     void beat();
     bool show();

@@ -3,6 +3,11 @@
 #include "proxy/session.h"
 
 namespace offpath::proxy {
+namespace {
+
+constinit trace::Name name_in_trace("schedule");
+
+}  // namespace
 
 bool Session::execute(const control::SchedulePart& command) {
     std::string failure;
@@ -58,6 +63,9 @@ Status Session::start(const control::Start& command, const TeamEntry& team, Stor
                    command.schedule, start_draft_.size());
         return Status::invalid;
     }
+    if (trace::on()) [[unlikely]]
+        note_begin(operation, name_in_trace, 0,
+                   trace::id_of_start(command.team, team.rank, command.sequence));
     for (const memory::HostRange& range : start_draft_)
         if (!pin(operation, range)) return Status::access;
     return engine_.start(*team.team, *schedule.plan, command.sequence, start_draft_, &operation);

@@ -18,6 +18,7 @@
 #include "proxy/kernel_streams.h"
 #include "proxy/newcomer.h"
 #include "proxy/schedule_store.h"
+#include "trace/trace.h"
 
 #include <deque>
 #include <map>
@@ -108,6 +109,7 @@ class Session {
         StoredSchedule* schedule = nullptr;  // null: a basic primitive
         std::uint32_t slot = 0;
         bool receives = false;
+        std::uint64_t traced = 0;  // its number in the trace; 0: it is not traced
         engine::MessageInfo message;
         std::vector<memory::HostRange> pinned;
     };
@@ -196,6 +198,9 @@ class Session {
     ClientOperation& take_operation(std::uint32_t slot);
     bool pin(ClientOperation& operation, const memory::HostRange& range);
     void settle(ClientOperation& operation, Status status);
+    // Begins the operation in the trace, if there is one. `id` 0: under a new number.
+    void note_begin(ClientOperation& operation, trace::Name& name, std::uint64_t bytes,
+                    std::uint64_t id = 0) const;
     static void on_done(Completion* completion, Status status);
     // Takes an operation for a slot that has been checked, and calls `start` with it. `start` returns what
     // the engine returns; unless that is in_progress, the operation is over.

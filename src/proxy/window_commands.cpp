@@ -11,6 +11,18 @@ constexpr std::size_t max_windows = 1 << 16;
 // The most operations that no request watches; a client flushes long before.
 constexpr std::uint32_t max_unwatched = 1 << 18;
 
+// By rma::OpKind.
+constinit trace::Name names_in_trace[] = {trace::Name("?"),
+                                          trace::Name("put"),
+                                          trace::Name("get"),
+                                          trace::Name("accumulate"),
+                                          trace::Name("get_accumulate"),
+                                          trace::Name("compare_swap"),
+                                          trace::Name("lock_shared"),
+                                          trace::Name("lock_exclusive"),
+                                          trace::Name("unlock")};
+constinit trace::Name flush_in_trace("flush");
+
 }  // namespace
 
 Session::WindowEntry* Session::find_window(std::uint64_t team, std::uint64_t window) {
@@ -131,6 +143,9 @@ Status Session::start(const control::WindowOperation& command, WindowEntry& entr
     call.segments = segment_draft_;
     call.watched = command.completion != control::no_completion;
     const bool watched = call.watched;
+    if (rma::is_kind(call.kind))
+        note_begin(operation, names_in_trace[static_cast<std::size_t>(call.kind)],
+                   call.origin.bytes + call.result.bytes);
     Status status = entry.failure;
     if (status == Status::ok && (!pin(operation, call.origin) || !pin(operation, call.result)))
         status = Status::access;
@@ -147,6 +162,7 @@ Status Session::start(const control::WindowOperation& command, WindowEntry& entr
 bool Session::execute(const control::FlushWindow& command) {
     WindowEntry* entry = find_window(command.team, command.window);
     return perform_on(entry, command.completion, [&](ClientOperation& operation) {
+        note_begin(operation, flush_in_trace, 0);
         return engine_.flush_window(*entry->window, command.target, &operation);
     });
 }

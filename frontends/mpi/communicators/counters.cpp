@@ -13,6 +13,7 @@
 #include "gpu/memory.h"
 #include "runtime/runtime.h"
 #include "runtime/summary_file.h"
+#include "trace/trace.h"
 
 namespace offpath::mpi {
 namespace {
@@ -95,6 +96,9 @@ void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, st
     if (runtime().settings.summary_file != 0) count_call(team, comm, op, form, reason, size_decided_by, 0);
     int rank = team.rank;
     if (rank == Team::rank_unknown) PMPI_Comm_rank(comm, &rank);
+    if (trace::on()) [[unlikely]]
+        trace::instant(trace::Kind::decision, trace::number_of(describe(reason)), size_decided_by, 0,
+                       trace::number_of(call_name(op, form)));
     if (rank != 0) return;
     add(collectives_on_host[static_cast<std::size_t>(reason)], 1);
     if (runtime().settings.verbose >= 2) {
@@ -126,6 +130,10 @@ bool print_summary() {
     std::array<std::uint64_t, 2> served = agent_work(), served_by_all{};
     PMPI_Reduce(served.data(), served_by_all.data(), static_cast<int>(served.size()), MPI_UINT64_T, MPI_SUM,
                 0, runtime().service);
+    for (std::size_t i = 0; i < host_reason_count; ++i)
+        if (trace::on() && mine[2 + i] > 0)
+            trace::instant(trace::Kind::stayed, 0, mine[2 + i], 0,
+                           trace::number_of(describe(static_cast<HostReason>(i))));
     const std::uint64_t staged = gpu::staged();
     std::uint64_t staged_by_all = 0;
     PMPI_Reduce(&staged, &staged_by_all, 1, MPI_UINT64_T, MPI_SUM, 0, runtime().service);

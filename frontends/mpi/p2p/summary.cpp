@@ -10,6 +10,7 @@
 #include "outstanding.h"
 #include "runtime/runtime.h"
 #include "runtime/summary_file.h"
+#include "trace/trace.h"
 
 namespace offpath::mpi::p2p {
 namespace {
@@ -38,6 +39,9 @@ void count_rescued() {
 bool print_summary() {
     if (payload_comm() == MPI_COMM_NULL) return false;
     const std::array<std::uint64_t, 5> mine{sent, sent_bytes, early, only_waited_for, rescued};
+    if (trace::on() && mine[3] > 0)
+        trace::instant(trace::Kind::stayed, 0, mine[3], 0,
+                       trace::number_of("large messages without concurrent computation"));
     std::array<std::uint64_t, 5> all{};
     PMPI_Reduce(mine.data(), all.data(), 5, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
     runtime().offloaded |= all[0] > 0;

@@ -2,20 +2,22 @@
 
 import shlex
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from offpath import advise_lab, console, reports, sim
+from offpath import advise_lab, console, mpi_library, reports, sim
 from offpath import compare as comparison
-from offpath.artifacts import find_artifacts
+from offpath.artifacts import Artifacts, find_artifacts
 from offpath.commands import advise as shown
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import clean as leftovers
 from offpath.lab import cluster as clusters
 from offpath.lab import mpi
+from offpath.tracing import record
 
 app = typer.Typer(
     help=(
@@ -47,6 +49,7 @@ def run(
     device_program: options.DeviceProgram = None,
     devices_per_node: options.DevicesPerNode = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not describe the cluster.")] = False,
+    trace: options.TraceFolder = None,
 ) -> None:
     """Runs PROGRAM under mpirun on an emulated cluster. The exit code is the program's.
 
@@ -61,6 +64,8 @@ def run(
     if engine.offload:
         artifacts.device(lab.dpu), artifacts.mpi_preload
     options.enter_lab(lab, no_namespaces)
+    if trace is not None:
+        lab, engine = _traced(lab, engine, trace, program, artifacts)
     with clusters.open_cluster(lab, artifacts) as cluster:
         if not quiet:
             console.note(
@@ -69,7 +74,26 @@ def run(
             )
         result = cluster.run(engine, program, layout=layout)
         clusters.report(result)
+    if trace is not None:
+        record.finish(trace)
     raise typer.Exit(result.exit_code)
+
+
+def _traced(
+    lab: clusters.LabSpec, engine: mpi.Engine, trace: Path, program: list[str], artifacts: Artifacts
+) -> tuple[clusters.LabSpec, mpi.Engine]:
+    """The lab and the engine of a run that is traced."""
+    folder = record.prepare(trace)
+    if folder.is_relative_to("/dev/shm"):
+        raise OffpathError(
+            f"{folder} is out of reach: a lab has a /dev/shm of its own", "use another directory"
+        )
+    variables = record.variables(artifacts, mpi_library.of_program(program), folder, lab.environment)
+    where = {record.VARIABLE: variables.pop(record.VARIABLE)}
+    return (
+        replace(lab, environment=lab.environment | where),
+        replace(engine, environment=engine.environment | variables),
+    )
 
 
 @app.command("compare", context_settings=_PROGRAM_LAST)

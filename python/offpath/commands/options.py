@@ -189,6 +189,16 @@ Timeout = Annotated[
         rich_help_panel="Program",
     ),
 ]
+TraceFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace",
+        metavar="DIR",
+        help="Write what ranks and devices do, and when, into this directory.",
+        show_default=False,
+        rich_help_panel="Results",
+    ),
+]
 NoNamespaces = Annotated[
     bool,
     typer.Option(

@@ -54,6 +54,7 @@ def run(
             help="Keep the log of this node's device, in a directory whose name is printed at the end.",
         ),
     ] = False,
+    trace: options.TraceFolder = None,
     remote: Annotated[
         str | None,
         typer.Option(
@@ -156,6 +157,8 @@ def run(
     Example: offpath run -- mpirun -n 4 ./my_program
     """
     if dpu_ranks:
+        if trace:
+            raise OffpathError("--trace and --dpu-ranks cannot be combined", "there is no device to trace")
         raise typer.Exit(_run_dpu_ranks(command, hosts, remote, device_program, agent, show_command))
     if hosts or device_program or show_command:
         raise OffpathError(
@@ -187,6 +190,7 @@ def run(
             start=start,
             mpi=mpi,
             keep_logs=keep_logs,
+            trace=trace,
         )
         raise typer.Exit(launch.run(options.check_launcher(command), find_artifacts(), chosen))
     if key_file:
@@ -209,7 +213,7 @@ def run(
             f"{ranks} host ranks on {others} other core{'s' if others != 1 else ''}: some will share core"
             f" {units.format_cpus(cpus)} with the device"
         )
-    chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose, mpi=mpi, keep_logs=keep_logs)
+    chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose, mpi=mpi, keep_logs=keep_logs, trace=trace)
     raise typer.Exit(launch.run(options.check_launcher(command), find_artifacts(), chosen))
 
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 #include <thread>
+#include <utility>
 
 namespace offpath::engine {
 
@@ -63,6 +64,22 @@ RecvTransfer* Mover::new_recv(MemoryUser& user, TransferOwner& owner, std::uint6
     return transfer;
 }
 
+namespace {
+
+void begin_trace(Transfer& transfer, trace::Kind kind, const Peer* peer) {
+    transfer.traced_as = kind;
+    transfer.traced = trace::new_id();
+    trace::begin(kind, transfer.traced, transfer.bytes,
+                 peer != nullptr ? static_cast<std::uint32_t>(peer->id) : 0);
+}
+
+void end_trace(Transfer& transfer) {
+    if (transfer.traced != 0) [[unlikely]]
+        trace::end(transfer.traced_as, std::exchange(transfer.traced, 0));
+}
+
+}  // namespace
+
 void Mover::begin_copy(SendTransfer& transfer, const Location& to) {
     transfer.local = true;
     transfer.copy_to = to;
@@ -95,6 +112,8 @@ void Mover::begin(SendTransfer& transfer) {
         if (transfer.partner != nullptr) recv_over(*transfer.partner);
         return send_over(transfer);
     }
+    if (trace::on()) [[unlikely]]
+        begin_trace(transfer, transfer.local ? trace::Kind::copy : trace::Kind::send, transfer.peer);
     transfer.queued = true;
     // Copies within host memory can wait. Copies between scratch and host memory are small, and others wait
     // for them.
@@ -128,6 +147,9 @@ Piece* Mover::new_piece(SendTransfer* send, RecvTransfer* recv, std::uint64_t of
         ++send->user->pieces;
     }
     if (recv != nullptr) {
+        // The bytes of a transfer within this engine are traced as the sender's.
+        if (send == nullptr && recv->traced == 0 && trace::on()) [[unlikely]]
+            begin_trace(*recv, trace::Kind::receive, recv->from);
         ++recv->pieces;
         piece->users[1] = recv->user;
         ++recv->user->pieces;
@@ -280,6 +302,7 @@ void Mover::piece_over(Piece& piece, Status status) {
 
 void Mover::send_over(SendTransfer& transfer) {
     if (transfer.queued) return;  // still in a queue: pump_all() ends it
+    end_trace(transfer);
     const TransferEnd end{true, transfer.tag, transfer.status, transfer.dead};
     TransferOwner& owner = *transfer.owner;
     // A receiver must be told, or it would wait for the rest forever.
@@ -295,6 +318,7 @@ void Mover::send_over(SendTransfer& transfer) {
 }
 
 void Mover::recv_over(RecvTransfer& transfer) {
+    end_trace(transfer);
     const TransferEnd end{false, transfer.tag, transfer.status, transfer.dead};
     TransferOwner& owner = *transfer.owner;
     if (transfer.partner != nullptr) transfer.partner->partner = nullptr;

@@ -7,6 +7,7 @@
 #include "base/completion.h"
 #include "engine/mover/peer.h"
 #include "memory/host_memory.h"
+#include "trace/trace.h"
 
 #include <cstdint>
 #include <vector>
@@ -113,7 +114,9 @@ struct Transfer {
     std::uint64_t moved = 0;   // bytes done so far
     std::uint32_t pieces = 0;  // in flight
     Status status = Status::ok;
-    bool dead = false;  // the owner is no longer interested
+    bool dead = false;         // the owner is no longer interested
+    trace::Kind traced_as{};   // valid if traced is not 0
+    std::uint64_t traced = 0;  // its number in the trace; 0: it is not traced
 };
 
 struct SendTransfer : Transfer {

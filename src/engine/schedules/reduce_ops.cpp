@@ -2,6 +2,7 @@
 
 #include "engine/reductions/reduce.h"
 #include "engine/schedules/schedules.h"
+#include "trace/trace.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,6 +19,11 @@ constexpr std::size_t page = 4096;
 // A tile and its counterpart stay in the second-level cache. The size of a tile is a whole number of elements
 // of any type.
 constexpr std::size_t most_tile_bytes = 64 << 10, least_tile_bytes = 64;
+
+Status traced_reduce(const Op& op, const std::byte* src, std::byte* dst, std::size_t bytes) {
+    const trace::Span span(trace::Kind::reduce, bytes);
+    return reduce(op.type, op.reduction, src, dst, bytes);
+}
 
 }  // namespace
 
@@ -39,7 +45,7 @@ void ReduceOps::start(Instance& instance, OpId id) {
     const Op& op = instance.plan->schedule().ops()[id];
     const Location src = instance.locate(op.src), dst = instance.locate(op.dst);
     if (op.bytes <= tile_bytes_ && (op.bytes == 0 || (src.pointer != nullptr && dst.pointer != nullptr))) {
-        const Status status = reduce(op.type, op.reduction, src.pointer, dst.pointer, op.bytes);
+        const Status status = traced_reduce(op, src.pointer, dst.pointer, op.bytes);
         if (is_error(status)) return home_.fail(instance, status, true);
         core_.counters.bytes_reduced += op.bytes;
         return home_.op_done(instance, id);
@@ -115,9 +121,8 @@ bool ReduceOps::take_turn(ReducePass& pass) {
         if (is_error(pass.status)) return take_turn(pass);
     }
     if (pass.stage == Stage::loading) {
-        const Status status =
-            reduce(op.type, op.reduction, pass.src_tile != nullptr ? pass.src_tile : src.pointer,
-                   pass.dst_tile != nullptr ? pass.dst_tile : dst.pointer, bytes);
+        const Status status = traced_reduce(op, pass.src_tile != nullptr ? pass.src_tile : src.pointer,
+                                            pass.dst_tile != nullptr ? pass.dst_tile : dst.pointer, bytes);
         core_.counters.bytes_reduced += bytes;
         pass.stage = Stage::storing;
         if (is_error(status)) {

@@ -1,0 +1,262 @@
+"""Traces: of real runs, read back as they were written and with Perfetto's own schema."""
+
+import re
+import shutil
+import struct
+import subprocess
+from collections import defaultdict
+
+import pytest
+
+from offpath import tracing
+from offpath.artifacts import find_artifacts
+from offpath.errors import OffpathError
+from offpath.tracing import files, otf2, perfetto, slices
+
+ROOT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+
+
+@pytest.fixture
+def fft3d(build):
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not there")
+    return str(build.program("fft3d"))
+
+
+def _run(offpath, folder, ranks, *program, **extra):
+    return offpath("run", f"--trace={folder}", "--", "mpirun", "-n", str(ranks), *program, **ROOT, **extra)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_run_is_traced(offpath, tmp_path, fft3d, ranks):
+    folder = tmp_path / "made" / "here"
+    done = _run(offpath, folder, ranks, fft3d, "--n", "72", "--iterations", "2")
+    assert done.returncode == 0, done.stderr
+    assert f"{ranks} rank{'s' if ranks > 1 else ''} and {1 if ranks > 1 else 0} device" in done.stderr
+    trace = slices.read(folder)
+    assert trace.dropped == 0 and trace.machines == 1
+    assert [actor.rank for actor in trace.ranks] == list(range(ranks))
+    for actor in trace.ranks:
+        calls = actor.slices("calls")
+        assert calls[0].name.startswith("MPI_Init") and calls[-1].name == "MPI_Finalize"
+        assert not any(one.open for one in calls)
+        exchanges = [one for one in calls if one.name == "MPI_Ialltoallv"]
+        assert bool(exchanges) == (ranks > 1) and all(one.bytes > 0 for one in exchanges)
+        inside = sum(one.end - one.begin for one in calls if one.depth == 0)
+        computed = sum(one.end - one.begin for one in actor.slices("computation"))
+        assert inside + computed == calls[-1].end - calls[0].begin
+    if ranks > 1:
+        _check_device(trace)
+    arrows = _check_perfetto(trace, (folder / perfetto.FILE).read_bytes())
+    for actor in trace.ranks:
+        assert all(arrows[one.id] == 2 for one in actor.slices("operations at the device"))
+    if ranks > 1:
+        _check_otf2(trace, folder / otf2.ARCHIVE / "traces.otf2")
+
+
+def _check_device(trace):
+    """Each operation of a rank is one of its device, and lies within it."""
+    (device,) = trace.devices
+    of_device = {one.id: one for one in device.slices("operations")}
+    for actor in trace.ranks:
+        handed_over = actor.slices("operations at the device")
+        assert handed_over
+        for one in handed_over:
+            other = of_device.pop(one.id)
+            assert other.name == one.name == "alltoallv" and other.peer == actor.name
+            assert not one.open and other.end <= one.end and other.begin < one.end
+    assert not of_device
+    assert sum(one.bytes for one in device.slices("copying")) > 0 and device.slices("asleep")
+
+
+def _check_perfetto(trace, data):
+    schema = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    read = schema.Trace()
+    read.ParseFromString(data)
+    parents, names, stacks = {}, {}, defaultdict(list)
+    begun, flows, last = defaultdict(int), defaultdict(int), defaultdict(int)
+    for packet in read.packet:
+        assert packet.trusted_packet_sequence_id == 1 and not packet.FindInitializationErrors()
+        if packet.HasField("track_descriptor"):
+            track = packet.track_descriptor
+            names[track.uuid] = track.name or track.process.process_name
+            parents[track.uuid] = track.parent_uuid
+            continue
+        event, stack = packet.track_event, stacks[packet.track_event.track_uuid]
+        assert packet.timestamp >= last[event.track_uuid] and parents[event.track_uuid] in names
+        last[event.track_uuid] = packet.timestamp
+        if event.type == schema.TrackEvent.TYPE_SLICE_BEGIN:
+            stack.append(event.name)
+            begun[names[parents[event.track_uuid]], names[event.track_uuid], event.name] += 1
+            for flow in event.flow_ids:
+                flows[flow] += 1
+        else:
+            assert event.type == schema.TrackEvent.TYPE_SLICE_END and stack
+            stack.pop()
+    assert not any(stacks.values())
+    wanted = defaultdict(int)
+    for actor in trace.actors:
+        for (thread, lane), rows in actor.lanes.items():
+            track = f"{lane} ({thread})" if thread and actor.kind == "rank" else lane
+            for one in (one for row in rows for one in row):
+                wanted[f"{actor.name} ({actor.node})", track, one.name] += 1
+    assert begun == wanted
+    return flows
+
+
+def _check_otf2(trace, anchor):
+    if otf2.find_library() is None or shutil.which("otf2-print") is None:
+        pytest.skip("OTF2 is not there")
+    printed = subprocess.run(["otf2-print", anchor], capture_output=True, text=True, timeout=60)
+    assert printed.returncode == 0 and not printed.stderr, printed.stderr
+    entered, left = defaultdict(int), defaultdict(int)
+    times = []
+    for line in printed.stdout.splitlines():
+        if event := re.match(r'(ENTER|LEAVE) +\d+ +(\d+) +.*Region: "([^"]+)"', line):
+            (entered if event[1] == "ENTER" else left)[event[3]] += 1
+            times.append(int(event[2]))
+    wanted = defaultdict(int)
+    for actor in trace.actors:
+        for rows in actor.lanes.values():
+            for one in (one for row in rows for one in row):
+                wanted[one.name] += 1
+    assert entered == left == wanted and times == sorted(times)
+    groups = subprocess.run(["otf2-print", "-G", anchor], capture_output=True, text=True, timeout=60).stdout
+    assert all(f'"{actor.name}"' in groups for actor in trace.actors)
+
+
+def test_what_has_no_room_is_dropped_and_told(offpath, tmp_path, fft3d):
+    done = _run(offpath, tmp_path, 2, fft3d, "--n", "16", "--iterations", "300", OFFPATH_TRACE_BYTES="128K")
+    assert done.returncode == 0, done.stderr
+    assert "events were dropped" in done.stderr
+    trace = slices.read(tmp_path)
+    assert all(actor.dropped > 0 for actor in trace.ranks)
+    # What was being done when the room ended stays open.
+    assert all(one.end >= one.begin for actor in trace.actors for one in actor.slices("calls"))
+    assert b"events dropped" in (tmp_path / perfetto.FILE).read_bytes()
+
+
+def test_a_killed_rank_has_left_its_trace(offpath, tmp_path, fft3d):
+    folder, script = tmp_path / "t", tmp_path / "killed.sh"
+    # A rank is killed once its file has grown by a second part.
+    script.write_text(
+        f"#!/bin/sh\n{fft3d} --n 16 --iterations 1000000 &\nfor i in $(seq 1000); do sleep 0.05\n"
+        f'[ -z "$(find {folder} -name "*-$!*{tracing.SUFFIX}" -size +200k)" ] || break\ndone\n'
+        "kill -9 $!\nwait $!\n"
+    )
+    script.chmod(0o755)
+    done = _run(offpath, folder, 2, str(script))
+    assert done.returncode != 0
+    for actor in slices.read(folder).ranks:
+        assert len(actor.slices("calls")) > 1000
+
+
+def test_a_lab_is_traced(offpath, tmp_path, fft3d, namespaces):
+    done = offpath(
+        "lab", "run", "--nodes=2", "--link=1gbit", f"--trace={tmp_path / 't'}", "--", fft3d, "--n=64",
+        "--iterations=1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    trace = slices.read(tmp_path / "t")
+    assert len(trace.ranks) == len(trace.devices) == 2
+    for device in trace.devices:
+        for lane in ("sending", "receiving"):
+            moved = device.slices(lane)
+            assert moved and all(one.peer in ("node0", "node1") and one.peer != device.node for one in moved)
+    assert sum(one.bytes for d in trace.devices for one in d.slices("sending")) == sum(
+        one.bytes for d in trace.devices for one in d.slices("receiving")
+    )
+    without = offpath(
+        "lab", "run", "--offload=off", "--nodes=2", f"--trace={tmp_path / 'h'}", "--", fft3d, "--n=32",
+        "--iterations=1",
+    )  # fmt: skip
+    assert without.returncode == 0, without.stderr
+    host = slices.read(tmp_path / "h")
+    assert len(host.ranks) == 2 and not host.devices and host.ranks[0].slices("calls")
+
+
+def test_damaged_files_are_named(tmp_path):
+    with pytest.raises(OffpathError, match="holds no trace"):
+        slices.read(tmp_path)
+    for name, data in (("a", b"no trace"), ("b", b"OFPTRAC1" + b"\xff" * 400)):
+        path = tmp_path / f"{name}{tracing.SUFFIX}"
+        path.write_bytes(data)
+        with pytest.raises(OffpathError, match=path.name):
+            files.read(path)
+
+
+def _write_file(folder, rank, node, chunks, dropped=0):
+    """A file as layout.h describes it. A chunk: its thread, the thread's name, and records (time in ns, id,
+    bytes, other, what, kind, phase)."""
+    kinds = ["call", "handed_over", "wait", "operation"]
+    names = b"".join(name.encode() + b"\0" for name in [*kinds, "MPI_Wait", "alltoall"])
+    header = struct.pack(
+        "<8sIIQQQQQQIIii40s64s64s", b"OFPTRAC1", 16384, 4096, len(chunks), len(chunks), dropped, 0, 0, 7, 4,
+        len(names), rank, 2, b"boot", node.encode(), b"program",
+    )  # fmt: skip
+    data = bytearray(header.ljust(256, b"\0") + names).ljust(16384, b"\0")
+    for thread, name, records in chunks:
+        packed = b"".join(
+            struct.pack("<QQQIHH", time, id_, size, other, what, kind * 4 + phase)
+            for time, id_, size, other, what, kind, phase in records
+        )
+        data += (struct.pack("<QQ48s", thread, len(records), name.encode()) + packed).ljust(4096, b"\0")
+    (folder / f"{node}-{rank}{tracing.SUFFIX}").write_bytes(data)
+
+
+def test_threads_of_one_name_have_lanes_of_their_own(tmp_path):
+    nobody = 0xFFFFFFFF
+    begun = [(20, 1, 8, 0, 5, 1, 0), (25, 2, 8, 0, 5, 1, 0)]
+    wait = [(30, 0, 0, 0, 4, 0, 0), (50, 0, 0, nobody, 4, 0, 1)]
+    other_wait = [(40, 0, 0, 0, 4, 0, 0), (60, 0, 0, nobody, 4, 0, 1)]
+    # Thread 8 ends what thread 9 began, and is read before it.
+    _write_file(
+        tmp_path,
+        0,
+        "n",
+        [(8, "worker", [*other_wait, (61, 1, 0, 0, 0, 1, 1)]), (9, "worker", [*begun, *wait])],
+    )
+    trace = slices.read(tmp_path)
+    lanes = trace.ranks[0].lanes
+    assert [len(lanes[name, "calls"]) for name in ("worker", "worker 2")] == [1, 1]
+    one, open_ = trace.ranks[0].slices("operations at the device")
+    assert (one.begin, one.end, one.name, one.open) == (0, 41, "alltoall", False)
+    assert open_.open and open_.end == trace.duration
+    perfetto.write(trace, tmp_path / perfetto.FILE)
+    _check_perfetto(trace, (tmp_path / perfetto.FILE).read_bytes())
+    if (anchor := otf2.write(trace, tmp_path)) is not None:
+        _check_otf2(trace, anchor)
+
+
+def test_the_trace_processor_reads_the_same(tmp_path):
+    program = shutil.which("trace_processor_shell")
+    if program is None:
+        pytest.skip("trace_processor_shell is not there: no package has it, and perfetto downloads it")
+    processor = pytest.importorskip("perfetto.trace_processor")
+    records = [(20, 3, 8, 1, 5, 1, 0), (60, 3, 0, 0, 0, 1, 1), (30, 0, 0, 0, 4, 0, 0), (50, 0, 9, 1, 4, 0, 1)]
+    _write_file(tmp_path, 0, "n", [(7, "main", records)])
+    perfetto.write(slices.read(tmp_path), tmp_path / perfetto.FILE)
+    with processor.TraceProcessor(
+        trace=str(tmp_path / perfetto.FILE), config=processor.TraceProcessorConfig(bin_path=program)
+    ) as opened:
+        rows = opened.query("select name, ts, dur from slice order by ts")
+        assert [(row.name, row.ts, row.dur) for row in rows] == [("alltoall", 0, 40), ("MPI_Wait", 10, 20)]
+        errors = opened.query("select sum(value) as n from stats where severity = 'error'")
+        assert next(iter(errors)).n == 0
+
+
+def test_calls_that_stayed_on_the_host_are_told_with_the_reason(offpath, tmp_path, build):
+    try:
+        program = find_artifacts().program("profiled_program")
+    except OffpathError as error:
+        pytest.skip(str(error))
+    done = _run(offpath, tmp_path, 2, str(program))
+    assert done.returncode == 0, done.stderr
+    trace = slices.read(tmp_path)
+    assert trace.counted.get("below the switch-over", 0) >= 10
+    polls = [one for one in trace.ranks[0].slices("calls") if one.name == "MPI_Test"]
+    assert sum(one.count for one in polls) >= 10
