@@ -10,7 +10,7 @@ packages=(
     openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libucx-dev libpmix-dev
     libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev
     libgtest-dev libbenchmark-dev libfftw3-dev libopenblas-dev libsodium-dev libhwy-dev libffi-dev otf2-tools
-    iproute2 util-linux procps lammps-data python3 python3-venv python3-mpi4py
+    iproute2 util-linux procps lammps-data slurmctld slurmd munge libslurm-dev python3 python3-venv python3-mpi4py
 )
 
 missing=()

@@ -1,0 +1,36 @@
+// Processes that slurmstepd starts for a step: always as the step's user, never as root. Not thread-safe.
+#ifndef OFFPATH_FRONTENDS_SLURM_PROCESS_H
+#define OFFPATH_FRONTENDS_SLURM_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+typedef struct {
+    uid_t uid;
+    gid_t gid;
+    const gid_t* groups;  // supplementary groups, of Slurm
+    int group_count;
+} offpath_user_t;
+
+typedef struct {
+    pid_t pid;   // 0: none runs
+    int handle;  // a pidfd: slurmstepd may reap the process before we do, and then its number is free
+    int log;     // a memory file with what the process wrote
+} offpath_process_t;
+
+// Runs a command, with at most `ms` milliseconds of patience, and returns the first line that it printed
+// (`line` is empty if there is none). Its own errors go nowhere.
+void offpath_process_ask(const offpath_user_t* user, char* const* command, char* const* environment, int ms,
+                         char* line, size_t bytes);
+
+// Starts a command that says on descriptor 3 when it is ready. It joins the cgroups of process `beside`, so
+// that Slurm accounts for it and limits it like a task, and gets SIGTERM if slurmstepd dies. Returns false if
+// it is not ready after `ms` milliseconds; then it has ended.
+bool offpath_process_start(const offpath_user_t* user, char* const* command, char* const* environment,
+                           pid_t beside, int ms, offpath_process_t* process);
+
+// Ends the process: by SIGTERM, after `ms` milliseconds by SIGKILL. No effect if none runs.
+void offpath_process_end(offpath_process_t* process, int ms);
+
+#endif
