@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "slurm/process.h"
 
+#include "slurm/cgroups.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -16,12 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ready_descriptor = 3, most_cgroups = 16 };
-
-typedef struct {
-    char files[most_cgroups][PATH_MAX];  // cgroup.procs of each hierarchy
-    int count;
-} cgroups_t;
+enum { ready_descriptor = 3 };
 
 static int remaining_ms(const struct timespec* until) {
     struct timespec now;
@@ -56,41 +53,7 @@ static int byte_before(int descriptor, const struct timespec* until) {
     }
 }
 
-static void find_cgroups(pid_t process, cgroups_t* cgroups) {
-    char line[PATH_MAX];
-    snprintf(line, sizeof line, "/proc/%d/cgroup", (int)process);
-    FILE* const file = fopen(line, "re");
-    cgroups->count = 0;
-    if (file == NULL) return;
-    while (cgroups->count < most_cgroups && fgets(line, sizeof line, file) != NULL) {
-        char* const controllers = strchr(line, ':');
-        char* const path = controllers == NULL ? NULL : strchr(controllers + 1, ':');
-        if (path == NULL) continue;
-        *path = '\0';
-        path[strcspn(path + 1, "\n") + 1] = '\0';
-        if (strcmp(path + 1, "/") == 0) continue;
-        const char* name = controllers + 1;
-        if (strncmp(name, "name=", 5) == 0) name += 5;
-        // The unified hierarchy has no name. Beside hierarchies of version 1 it is in a folder of its own.
-        if (*name == '\0' && access("/sys/fs/cgroup/unified", F_OK) == 0) name = "unified";
-        const int length = snprintf(cgroups->files[cgroups->count], PATH_MAX,
-                                    "/sys/fs/cgroup/%s%s/cgroup.procs", name, path + 1);
-        if (length > 0 && length < PATH_MAX) ++cgroups->count;
-    }
-    fclose(file);
-}
-
 // The functions below run in the child between fork and exec, so they make system calls only.
-
-static void join(const cgroups_t* cgroups) {
-    for (int i = 0; i < cgroups->count; ++i) {
-        const int file = open(cgroups->files[i], O_WRONLY | O_CLOEXEC);
-        if (file < 0) continue;
-        // A cgroup that does not admit the process leaves it where it is.
-        if (write(file, "0", 1) < 0) errno = 0;
-        close(file);
-    }
-}
 
 static bool become(const offpath_user_t* user) {
     const bool privileged = geteuid() == 0;
@@ -150,17 +113,24 @@ void offpath_process_ask(const offpath_user_t* user, char* const* command, char*
 }
 
 bool offpath_process_start(const offpath_user_t* user, char* const* command, char* const* environment,
-                           pid_t beside, int ms, offpath_process_t* process) {
-    static cgroups_t cgroups;  // large
+                           pid_t beside, const cpu_set_t* cpus, int ms, offpath_process_t* process) {
+    static offpath_cgroups_t cgroups;  // large
+    char list[64];
     int ready[2];
     const struct timespec until = in_ms(ms);
     *process = (offpath_process_t){.pid = 0, .handle = -1, .log = memfd_create("offpathd", MFD_CLOEXEC)};
     if (process->log < 0 || pipe2(ready, O_CLOEXEC) != 0) return false;
-    find_cgroups(beside, &cgroups);
+    snprintf(list, sizeof list, "/proc/%d/cgroup", (int)beside);
+    FILE* const groups = fopen(list, "re");
+    cgroups.count = 0;
+    if (groups != NULL) {
+        offpath_cgroups_read(groups, "/sys/fs/cgroup", cpus, &cgroups);
+        fclose(groups);
+    }
     const pid_t parent = getpid();
     process->pid = fork();
     if (process->pid == 0) {
-        join(&cgroups);
+        offpath_cgroups_join(&cgroups);
         // A change of the user would undo the wish for a signal, so it comes before. run() changes nothing
         // more.
         if (!become(user)) _exit(126);

@@ -2,6 +2,8 @@
 #ifndef OFFPATH_FRONTENDS_SLURM_PROCESS_H
 #define OFFPATH_FRONTENDS_SLURM_PROCESS_H
 
+#include "slurm/cores.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -24,11 +26,12 @@ typedef struct {
 void offpath_process_ask(const offpath_user_t* user, char* const* command, char* const* environment, int ms,
                          char* line, size_t bytes);
 
-// Starts a command that says on descriptor 3 when it is ready. It joins the cgroups of process `beside`, so
-// that Slurm accounts for it and limits it like a task, and gets SIGTERM if slurmstepd dies. Returns false if
-// it is not ready after `ms` milliseconds; then it has ended.
+// Starts a command that says on descriptor 3 when it is ready. It joins the control groups of process
+// `beside`, or those above that have `cpus` (cgroups.h), so that Slurm accounts for it and limits it like a
+// task. It gets SIGTERM if slurmstepd dies. Returns false if it is not ready after `ms` milliseconds; then it
+// has ended.
 bool offpath_process_start(const offpath_user_t* user, char* const* command, char* const* environment,
-                           pid_t beside, int ms, offpath_process_t* process);
+                           pid_t beside, const cpu_set_t* cpus, int ms, offpath_process_t* process);
 
 // Ends the process: by SIGTERM, after `ms` milliseconds by SIGKILL. No effect if none runs.
 void offpath_process_end(offpath_process_t* process, int ms);

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "slurm/program.h"
 
 #include <stdlib.h>

@@ -255,8 +255,8 @@ static void start_device(spank_t spank, pid_t first_task) {
         command[words++] = spin_us;
     }
     char** const environment = device_environment(spank);
-    if (environment == NULL ||
-        !offpath_process_start(&step.user, command, environment, first_task, start_ms, &step.device))
+    if (environment == NULL || !offpath_process_start(&step.user, command, environment, first_task,
+                                                      &step.place.cpus, start_ms, &step.device))
         say("the device did not start, so nothing is offloaded");
     free(environment);
 }

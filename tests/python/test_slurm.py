@@ -164,8 +164,13 @@ def test_variables_go_through_and_win(slurm):
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
 def test_the_device_has_a_core_of_the_allocation_for_itself(slurm):
-    for words in ("--exclusive", "--exclusive --cpu-bind=none"):
-        done = slurm.run("srun", "--offpath=mpi=none", "-N2", *words.split(), "sh", "-c", CORES)
+    for words in (
+        "srun -N2 --exclusive",
+        "srun -N2 --exclusive --cpu-bind=none",
+        # The step has one core of the job's.
+        "salloc -Q -N2 --exclusive srun -n2 --exact --cpus-per-task=1",
+    ):
+        done = slurm.run(*words.split(), "--offpath=mpi=none", "sh", "-c", CORES)
         lines = sorted(done.stdout.splitlines())
         assert len(lines) == 2, done.stderr
         for node, line in enumerate(lines):
