@@ -24,7 +24,7 @@ demo: setup
 	fi
 
 test:
-	@begin=$$(date +%s) && $(MAKE) --no-print-directory build && BUILD_SECONDS=$$(($$(date +%s) - begin)) scripts/test.sh build
+	@begin=$$(date +%s) && scripts/setup.sh tests && $(MAKE) --no-print-directory build && BUILD_SECONDS=$$(($$(date +%s) - begin)) scripts/test.sh build
 
 test-long: build
 	@scripts/test.sh build long

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The one set-up step: Debian packages and the pinned Python environment in .venv. Safe to run again; it does
-# nothing when all is there. Needs Debian 12 or a relative of it, and root or sudo only while packages are missing.
+# The one set-up step: Debian packages and the pinned Python environment in .venv. `setup.sh tests` also
+# installs what only tests need, a browser. Safe to run again; it does nothing when all is there. Needs Debian 12 or a relative of it, and root or sudo only while packages are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +12,7 @@ packages=(
     libgtest-dev libbenchmark-dev libfftw3-dev libopenblas-dev libsodium-dev libhwy-dev libffi-dev otf2-tools
     iproute2 util-linux procps lammps-data slurmctld slurmd munge libslurm-dev python3 python3-venv python3-mpi4py
 )
+if [ "${1:-}" = tests ]; then packages+=(chromium-headless-shell); fi
 
 missing=()
 for package in "${packages[@]}"; do

@@ -17,8 +17,8 @@ SECTIONS: dict[str, list[str]] = {
     "Start": ["README.md", "docs/install.md", "docs/lab.md", "docs/performance.md"],
     "How to": [
         "docs/mpi.md", "docs/slurm.md", "docs/openshmem.md", "docs/openmp.md", "docs/bluefield.md",
-        "docs/device-ranks.md", "docs/tuning.md", "docs/top.md", "docs/trace.md", "docs/advise.md",
-        "docs/soak.md", "docs/aarch64.md",
+        "docs/device-ranks.md", "docs/tuning.md", "docs/top.md", "docs/trace.md", "docs/report.md",
+        "docs/advise.md", "docs/soak.md", "docs/aarch64.md",
     ],
     "Applications": ["docs/bspmm.md", "docs/minimd.md", "apps/minimd/README.md", "apps/halo/README.md"],
     "Reference": ["docs/variables.md", "docs/api.md", "docs/daemon.md"],

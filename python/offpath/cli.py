@@ -15,6 +15,7 @@ from offpath.commands import (
     info,
     lab,
     model,
+    report,
     run,
     sim,
     soak,
@@ -44,6 +45,7 @@ app.command("env")(env.env)
 app.command("info")(info.info)
 app.command("top")(top.top)
 app.command("trace")(trace.trace_)
+app.command("report")(report.report)
 app.command("tune")(tune.tune_)
 app.command("control")(control.control)
 app.command("soak")(soak.soak_)

@@ -1,17 +1,18 @@
 """Traces: of real runs, read back as they were written and with Perfetto's own schema."""
 
+import json
 import re
 import shutil
-import struct
 import subprocess
 from collections import defaultdict
 
 import pytest
 
+import trace_files
 from offpath import tracing
 from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
-from offpath.tracing import files, otf2, perfetto, slices
+from offpath.tracing import files, otf2, perfetto, record, slices
 
 ROOT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -177,6 +178,11 @@ def test_a_lab_is_traced(offpath, tmp_path, fft3d, namespaces):
     assert without.returncode == 0, without.stderr
     host = slices.read(tmp_path / "h")
     assert len(host.ranks) == 2 and not host.devices and host.ranks[0].slices("calls")
+    page = tmp_path / "page.html"
+    done = offpath("report", str(tmp_path / "t"), "--before", str(tmp_path / "h"), "-o", str(page))
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "t" / record.SUMMARY).read_text())["collectives"]["offloaded"] > 0
+    assert all(f"device of {device.node}" in page.read_text() for device in trace.devices)
 
 
 def test_damaged_files_are_named(tmp_path):
@@ -189,37 +195,20 @@ def test_damaged_files_are_named(tmp_path):
             files.read(path)
 
 
-def _write_file(folder, rank, node, chunks, dropped=0):
-    """A file as layout.h describes it. A chunk: its thread, the thread's name, and records (time in ns, id,
-    bytes, other, what, kind, phase)."""
-    kinds = ["call", "handed_over", "wait", "operation"]
-    names = b"".join(name.encode() + b"\0" for name in [*kinds, "MPI_Wait", "alltoall"])
-    header = struct.pack(
-        "<8sIIQQQQQQIIii40s64s64s", b"OFPTRAC1", 16384, 4096, len(chunks), len(chunks), dropped, 0, 0, 7, 4,
-        len(names), rank, 2, b"boot", node.encode(), b"program",
-    )  # fmt: skip
-    data = bytearray(header.ljust(256, b"\0") + names).ljust(16384, b"\0")
-    for thread, name, records in chunks:
-        packed = b"".join(
-            struct.pack("<QQQIHH", time, id_, size, other, what, kind * 4 + phase)
-            for time, id_, size, other, what, kind, phase in records
-        )
-        data += (struct.pack("<QQ48s", thread, len(records), name.encode()) + packed).ljust(4096, b"\0")
-    (folder / f"{node}-{rank}{tracing.SUFFIX}").write_bytes(data)
-
-
 def test_threads_of_one_name_have_lanes_of_their_own(tmp_path):
-    nobody = 0xFFFFFFFF
-    begun = [(20, 1, 8, 0, 5, 1, 0), (25, 2, 8, 0, 5, 1, 0)]
-    wait = [(30, 0, 0, 0, 4, 0, 0), (50, 0, 0, nobody, 4, 0, 1)]
-    other_wait = [(40, 0, 0, 0, 4, 0, 0), (60, 0, 0, nobody, 4, 0, 1)]
+    names = ["MPI_Wait", "alltoall"]
+    wait, alltoall = (trace_files.number(names, name) for name in names)
+    begun = [
+        trace_files.record(time, "handed_over", trace_files.BEGIN, alltoall, id_=id_)
+        for time, id_ in ((20, 1), (25, 2))
+    ]
+    ended = trace_files.record(61, "handed_over", trace_files.END, id_=1)
     # Thread 8 ends what thread 9 began, and is read before it.
-    _write_file(
-        tmp_path,
-        0,
-        "n",
-        [(8, "worker", [*other_wait, (61, 1, 0, 0, 0, 1, 1)]), (9, "worker", [*begun, *wait])],
-    )
+    chunks = [
+        (8, "worker", [*trace_files.call(40, 60, wait), ended]),
+        (9, "worker", [*begun, *trace_files.call(30, 50, wait)]),
+    ]
+    trace_files.write(tmp_path, 0, "n", names, chunks)
     trace = slices.read(tmp_path)
     lanes = trace.ranks[0].lanes
     assert [len(lanes[name, "calls"]) for name in ("worker", "worker 2")] == [1, 1]
@@ -237,8 +226,13 @@ def test_the_trace_processor_reads_the_same(tmp_path):
     if program is None:
         pytest.skip("trace_processor_shell is not there: no package has it, and perfetto downloads it")
     processor = pytest.importorskip("perfetto.trace_processor")
-    records = [(20, 3, 8, 1, 5, 1, 0), (60, 3, 0, 0, 0, 1, 1), (30, 0, 0, 0, 4, 0, 0), (50, 0, 9, 1, 4, 0, 1)]
-    _write_file(tmp_path, 0, "n", [(7, "main", records)])
+    names = ["MPI_Wait", "alltoall"]
+    records = [
+        *trace_files.span(20, 60, "handed_over", id_=3, size=8, what=trace_files.number(names, "alltoall")),
+        *trace_files.call(30, 50, trace_files.number(names, "MPI_Wait")),
+    ]
+    records.sort()
+    trace_files.write(tmp_path, 0, "n", names, [(7, "main", records)])
     perfetto.write(slices.read(tmp_path), tmp_path / perfetto.FILE)
     with processor.TraceProcessor(
         trace=str(tmp_path / perfetto.FILE), config=processor.TraceProcessorConfig(bin_path=program)

@@ -1,5 +1,6 @@
 """Traces a run: what its processes need for it, and what is made of their files afterwards."""
 
+import os
 from pathlib import Path
 
 from offpath import console, preload, tracing
@@ -8,14 +9,15 @@ from offpath.errors import OffpathError
 
 LIBRARIES = {"openmpi": "liboffpath-trace.so", "mpich": "liboffpath-trace-mpich.so"}
 VARIABLE = "OFFPATH_TRACE"
+SUMMARY = "summary.json"  # the file of OFFPATH_SUMMARY
 
 
 def prepare(folder: Path) -> Path:
     """Makes the directory, without files of an earlier trace, and returns its full path."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for old in tracing.find(folder):
-            old.unlink()
+        for old in [*tracing.find(folder), folder / SUMMARY]:
+            old.unlink(missing_ok=True)
     except OSError as error:
         raise OffpathError(f"no trace can be written to {folder}: {error.strerror}") from error
     return folder.resolve()
@@ -25,6 +27,8 @@ def variables(artifacts: Artifacts, mpi: str, folder: Path, preloads: dict[str, 
     """The variables of ranks that are traced. `preloads` has those that load other libraries. MPIs without a
     tracer, and programs without MPI, show what they hand to their devices only."""
     found = {VARIABLE: str(folder)}
+    if "OFFPATH_SUMMARY" not in os.environ:
+        found["OFFPATH_SUMMARY"] = str(folder / SUMMARY)
     if mpi not in LIBRARIES:
         return found
     library = artifacts.root / "lib" / LIBRARIES[mpi]

@@ -74,6 +74,7 @@ class Trace:
     stayed: list[Stayed]
     counted: dict[str, int]  # calls that stayed, by reason
     machines: int
+    program: str = ""
 
     @property
     def dropped(self) -> int:
@@ -117,6 +118,7 @@ def build(folder: Path, found: list[TraceFile]) -> Trace:
     trace = Trace(
         folder, everyone, last - first, first, sum(len(c.records) for f in found for c in f.chunks),
         _stayed(found), _counted(found), len({f.boot for f in found}),
+        next((f.program for f in found if f.rank >= 0), "program"),
     )  # fmt: skip
     _name_operations(trace)
     for actor in trace.ranks:
@@ -318,6 +320,13 @@ class Within:
 
     def covered(self, begin: int, end: int) -> int:
         return self._until(end) - self._until(begin)
+
+    def parts(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """Begin and end of each slice that has time within the span."""
+        first = int(np.searchsorted(self.ends, begin, "right"))
+        last = int(np.searchsorted(self.begins, end, "left"))
+        for i in range(first, last):
+            yield int(self.begins[i]), int(self.ends[i])
 
     def _until(self, at: int) -> int:
         n = int(np.searchsorted(self.begins, at, "right"))
