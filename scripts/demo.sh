@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # demo.sh: runs an ordinary MPI program on an emulated cluster, on the host's MPI and with offpath, side by
-# side. It takes about two minutes. DEMO_RUNS, DEMO_NODES, DEMO_LINK, DEMO_BASELINES and DEMO_PROGRAM (a
+# side, and at last shows a timeline of both. It takes about two minutes. DEMO_RUNS, DEMO_NODES, DEMO_LINK, DEMO_BASELINES and DEMO_PROGRAM (a
 # command line) change what it runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -42,9 +42,25 @@ if [ -x "${program%% *}-mpich" ] && command -v mpiexec.mpich >/dev/null; then
     pictures="results/demo.json and results/demo-mpich.json, pictures are results/demo.png and results/demo-mpich.png"
 fi
 
+# One run each way under the tracer, which costs a little time, so no numbers are taken from it.
+traces=results/demo-trace
+for way in host offpath; do
+    offload=on
+    [ $way = host ] && offload=off
+    # shellcheck disable=SC2086
+    "$build/bin/offpath" lab run --quiet --nodes "$nodes" --link "$link" --offload $offload --trace $traces/$way -- $program >/dev/null
+done
+"$build/bin/offpath" report $traces/offpath --before $traces/host --output results/demo.html --plot results/demo-timeline.png
+
 cat <<TEXT
 
-All numbers are in $pictures. Next:
+All numbers are in $pictures.
+
+See it: results/demo-timeline.png has the same calls of the program both ways, on one scale. With offpath, transfers
+lie beside computation; without, they lie within calls of MPI. results/demo.html is a page with the whole timeline,
+and https://ui.perfetto.dev opens $traces/offpath/trace.perfetto-trace.
+
+Next:
   $build/bin/offpath run -- mpirun -n 4 ./your_program                          offload a program of yours
   $build/bin/offpath lab run --nodes 4 --link 1gbit -- ./your_program           the same on an emulated cluster
   make bench                                                             overlap, latency, bandwidth and applications

@@ -2,16 +2,16 @@
 
 import json
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 
 import pytest
 
+import browser
 import trace_files
-from offpath import bench
+from offpath import bench, plots
 from offpath.errors import OffpathError
-from offpath.report import benchmark_page, lanes, measures, run_page
+from offpath.report import benchmark_page, lanes, measures, picture, run_page
 from offpath.tracing import slices
 from trace_files import call, record, span
 
@@ -221,6 +221,25 @@ def test_the_command_writes_a_page(offpath, tmp_path):
     assert done.returncode == 2 and "holds no trace" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_a_picture_shows_the_same_calls_both_ways(tmp_path):
+    after, before = (
+        slices.read(make(tmp_path / name, wait_ms=wait)) for name, wait in (("t", 12), ("b", 52))
+    )
+    part = (8 * MS, 53 * MS)  # MPI_Ialltoall, MPI_Wait
+    assert measures.same_part(after, part, before) == (8 * MS, 93 * MS)
+    assert measures.same_part(after, (20 * MS, 30 * MS), before) is None
+    # Twelve operations are wanted, and there is one: the main part is shown.
+    assert measures.telling_part(after) == measures.main_part(after)
+    begin, end = measures.telling_part(after, operations=1)
+    assert begin < 10 * MS and 52 * MS <= end < 55 * MS
+    path = tmp_path / "p.png"
+    picture.draw(after, before, path)
+    pixels = (plots.plt.imread(path)[:, :, :3] * 255).round().astype(int)
+    found = {tuple(color) for color in pixels.reshape(-1, 3).tolist()}
+    for kind in ("computation", "call", "operation", "send", "receive"):
+        assert tuple(bytes.fromhex(lanes.COLORS[kind][1:])) in found, kind
+
+
 # What a user does: looks at the whole run, zooms, and holds the mouse over the operation of rank 0.
 _USE = """
 const canvas = document.getElementById("timeline"), out = [];
@@ -256,19 +275,11 @@ document.body.append(said);
 
 
 def test_a_browser_shows_the_timeline(tmp_path):
-    browser = next(
-        filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None
-    )
-    if browser is None:
-        pytest.skip("no Chromium is there (Debian's chromium-headless-shell)")
     page = page_of(make(tmp_path / "t", wait_ms=12), make(tmp_path / "b", wait_ms=52))
     used = tmp_path / "used.html"
     used.write_text(page.replace("</body>", f"<script>{_USE}</script></body>"))
     done = subprocess.run(
-        [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1000,900",
-            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--dump-dom", used.as_uri(),
-        ],
+        browser.command(tmp_path / "profile", "--window-size=1000,900", "--dump-dom", used.as_uri()),
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert "CONSOLE" not in done.stderr, done.stderr

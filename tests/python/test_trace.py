@@ -9,6 +9,7 @@ from collections import defaultdict
 import pytest
 
 import trace_files
+import trace_processor
 from offpath import tracing
 from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
@@ -183,6 +184,7 @@ def test_a_lab_is_traced(offpath, tmp_path, fft3d, namespaces):
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "t" / record.SUMMARY).read_text())["collectives"]["offloaded"] > 0
     assert all(f"device of {device.node}" in page.read_text() for device in trace.devices)
+    _check_trace_processor(trace, tmp_path / "t", tmp_path / "browser")
 
 
 def test_damaged_files_are_named(tmp_path):
@@ -222,25 +224,64 @@ def test_threads_of_one_name_have_lanes_of_their_own(tmp_path):
 
 
 def test_the_trace_processor_reads_the_same(tmp_path):
-    program = shutil.which("trace_processor_shell")
-    if program is None:
-        pytest.skip("trace_processor_shell is not there: no package has it, and perfetto downloads it")
-    processor = pytest.importorskip("perfetto.trace_processor")
     names = ["MPI_Wait", "alltoall"]
+    wait, alltoall = (trace_files.number(names, name) for name in names)
     records = [
-        *trace_files.span(20, 60, "handed_over", id_=3, size=8, what=trace_files.number(names, "alltoall")),
-        *trace_files.call(30, 50, trace_files.number(names, "MPI_Wait")),
+        *trace_files.span(20, 60, "handed_over", id_=3, size=8, what=alltoall),
+        *trace_files.call(30, 50, wait, size=9, peer=1),
     ]
-    records.sort()
-    trace_files.write(tmp_path, 0, "n", names, [(7, "main", records)])
+    trace_files.write(tmp_path, 0, "n", names, [(7, "main", sorted(records))])
+    device = [
+        *trace_files.span(25, 55, "operation", id_=3, what=alltoall),
+        trace_files.record(70, "sleep", 0),
+    ]
+    trace_files.write(tmp_path, -1, "n", names, [(9, "proxy-0", device)], dropped=4)
     perfetto.write(slices.read(tmp_path), tmp_path / perfetto.FILE)
-    with processor.TraceProcessor(
-        trace=str(tmp_path / perfetto.FILE), config=processor.TraceProcessorConfig(bin_path=program)
-    ) as opened:
-        rows = opened.query("select name, ts, dur from slice order by ts")
-        assert [(row.name, row.ts, row.dur) for row in rows] == [("alltoall", 0, 40), ("MPI_Wait", 10, 20)]
-        errors = opened.query("select sum(value) as n from stats where severity = 'error'")
-        assert next(iter(errors)).n == 0
+    rows, arguments, flows, errors = trace_processor.query(
+        (tmp_path / perfetto.FILE).read_bytes(),
+        [
+            "select p.name as process, t.name as track, s.name, ts, dur from slice s"
+            " join process_track t on s.track_id = t.id join process p using (upid) order by ts, s.id",
+            "select s.name, key, display_value from slice s join args using (arg_set_id)"
+            " where key glob 'debug.*' order by s.id, key",
+            "select a.name, b.name as other from flow join slice a on a.id = slice_out"
+            " join slice b on b.id = slice_in",
+            "select name, value from stats where severity = 'error' and value > 0",
+        ],
+        tmp_path / "browser",
+    )
+    (dropped,) = [row for row in rows if row[2].startswith("4 events dropped")]
+    assert dropped[:2] == ("device of n (n)", None)
+    assert [row for row in rows if row != dropped] == [
+        ("rank 0 (n)", "operations at the device", "alltoall", 0, 40),
+        ("device of n (n)", "operations", "alltoall", 5, 30),
+        ("rank 0 (n)", "calls", "MPI_Wait", 10, 20),
+        ("rank 0 (n)", "computation", "computation", 30, 20),
+        ("device of n (n)", "asleep", "sleep", 50, 0),
+    ]
+    assert ("MPI_Wait", "debug.bytes", "9") in arguments and ("MPI_Wait", "debug.peer", "rank 1") in arguments
+    assert flows == [("alltoall", "alltoall")] and errors == []
+
+
+def _check_trace_processor(trace, folder, profile):
+    counted, errors = trace_processor.query(
+        (folder / perfetto.FILE).read_bytes(),
+        [
+            "select p.name as process, t.name as track, s.name, count(*) as n, sum(dur) as ns from slice s"
+            " join process_track t on s.track_id = t.id join process p using (upid) group by 1, 2, 3",
+            "select name, value from stats where severity = 'error' and value > 0",
+        ],
+        profile,
+    )
+    wanted = defaultdict(lambda: [0, 0])
+    for actor in trace.actors:
+        for (thread, lane), rows in actor.lanes.items():
+            track = f"{lane} ({thread})" if thread and actor.kind == "rank" else lane
+            for one in (one for row in rows for one in row):
+                entry = wanted[f"{actor.name} ({actor.node})", track, one.name]
+                entry[0] += 1
+                entry[1] += one.end - one.begin
+    assert {tuple(row[:3]): list(row[3:]) for row in counted} == wanted and errors == []
 
 
 def test_calls_that_stayed_on_the_host_are_told_with_the_reason(offpath, tmp_path, build):

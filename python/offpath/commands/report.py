@@ -31,19 +31,29 @@ def report(
             show_default=False,
         ),
     ] = None,
+    plot: options.Plot = None,
 ) -> None:
     """Writes one HTML page about a traced run or a benchmark: what ranks, devices and wires did, and what to
     change.
 
+    --plot draws the part of a traced run in which computation and transfers overlap most.
+
     Example: offpath report /tmp/t --before /tmp/t-host -o page.html
     """
     options.check_output(output)
+    options.check_outputs(None, plot)
     if source.is_dir():
         from offpath.report import run_page  # with numpy, which is slow to load
 
-        page = run_page.page(run_page.read(source), run_page.read(before) if before is not None else None)
-    elif before is not None:
-        raise OffpathError("--before goes with a directory of --trace", "name one instead of a file")
+        run, earlier = run_page.read(source), run_page.read(before) if before is not None else None
+        page = run_page.page(run, earlier)
+        if plot is not None:
+            from offpath.report import picture  # matplotlib is slow to load
+
+            picture.draw(run.trace, earlier.trace if earlier is not None else None, plot)
+            console.note(f"drew {plot}")
+    elif before is not None or plot is not None:
+        raise OffpathError("--before and --plot go with a directory of --trace", "name one instead of a file")
     else:
         from offpath.report import benchmark_page
 

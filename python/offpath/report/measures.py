@@ -169,5 +169,34 @@ def telling_part(trace: Trace, operations: int = 12) -> tuple[int, int]:
             begin, end = first.begin, last.end
             if end > begin and (share := both.covered(begin, end) / (end - begin)) > most:
                 best, most = (begin, end), share
+    if best == whole:
+        return whole
     margin = (best[1] - best[0]) // 20
     return max(0, best[0] - margin), min(trace.duration, best[1] + margin)
+
+
+def same_part(trace: Trace, part: tuple[int, int], other: Trace) -> tuple[int, int] | None:
+    """The part of another trace of the same program in which its first rank makes the same calls. None if it
+    does not make them."""
+    if not trace.ranks or not other.ranks:
+        return None
+    ours, theirs = _numbered_calls(trace.ranks[0]), _numbered_calls(other.ranks[0])
+    within = [key for key, one in ours.items() if part[0] <= one.begin and one.end <= part[1]]
+    shared = [key for key in within if key in theirs]
+    if len(shared) < 2:
+        return None
+    first, last = shared[0], shared[-1]
+    begin = theirs[first].begin - (ours[first].begin - part[0])
+    end = theirs[last].end + (part[1] - ours[last].end)
+    return (max(0, begin), min(other.duration, end)) if begin < end else None
+
+
+def _numbered_calls(rank: Actor) -> dict[tuple[str, int], Slice]:
+    """The calls that are not polls, by name and number."""
+    found: dict[tuple[str, int], Slice] = {}
+    numbers: dict[str, int] = defaultdict(int)
+    for one in rank.slices("calls"):
+        if one.depth == 0 and "Test" not in one.name and "probe" not in one.name:
+            found[one.name, numbers[one.name]] = one
+            numbers[one.name] += 1
+    return found
