@@ -3,13 +3,17 @@
 # found a failure. build-fuzz/findings keeps the inputs that failed, and build-fuzz/corpus the growing corpus.
 # FUZZ_SEED=N makes the same inputs in each run that starts from the same corpus; without it each run makes others.
 # usage: scripts/fuzz.sh [TARGET...]      such as fuzz-schedule; all of them without arguments
+#        scripts/fuzz.sh --build-only     builds all of them and runs none
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${FUZZ_BUILD:-build-fuzz}
 seconds=${FUZZ_SECONDS:-30}
 
+build_only=
+if [ "${1:-}" = --build-only ]; then build_only=1 && shift; fi
 [ -f "$build/build.ninja" ] || cmake --preset fuzz -B "$build" -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
 cmake --build "$build" -j "${JOBS:-$(nproc)}" --target "${@:-fuzz-targets}" -- --quiet
+[ -z "$build_only" ] || exit 0
 
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then

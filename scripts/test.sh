@@ -21,6 +21,12 @@ export TSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/tsan.supp:${TSAN_OPTIONS
 # need that hook.
 case $build in *tsan*) export UCX_MEM_MMAP_HOOK_MODE=none ;; esac
 
+# Ranks of tests rest while they wait (tests/support/resting_yield.cpp).
+export RESTING_YIELD=
+if [ "$what" != long ] && [ -e "$build/tests/libresting-yield.so" ]; then
+    case $build in *asan* | *tsan*) ;; *) RESTING_YIELD=$(realpath "$build/tests/libresting-yield.so") ;; esac
+fi
+
 if [ "$what" = -R ]; then
     name=${3:?usage: test.sh BUILD -R NAME}
     if [ "$(ctest --test-dir "$build" -N -R "$name" 2>/dev/null | sed -n 's/^Total Tests: //p')" -gt 0 ]; then
@@ -40,7 +46,7 @@ if [ "$what" = -R ]; then
 fi
 
 said=$(mktemp)
-trap 'rm -f "$said" "$said.aarch64"' EXIT
+trap 'rm -f "$said" "$said.aarch64" "$said.builds"' EXIT
 times=() since=$SECONDS
 part_ends() { # NAME: for the table of times
     times+=("$1 $((SECONDS - since)) s")
@@ -79,6 +85,19 @@ command_tests() { # PROCESS
     rm -rf "$logs"
     return $result
 }
+# Builds what needs a build of its own, beside the compiled tests, which leave a part of the cores idle. Ends with
+# the exit code of the build for aarch64, where 77 means skipped (the script prints the reason), or with 1 if
+# another build fails.
+other_builds() {
+    local code=0
+    renice -n 19 -p "$BASHPID" >/dev/null
+    tests/aarch64/run.sh "$build" --build-only || code=$?
+    # What `make demo` builds from a clean clone. That build compiles sources together, which must remain possible.
+    { [ -f build-demo/build.ninja ] || cmake --preset demo -DCMAKE_MESSAGE_LOG_LEVEL=WARNING >/dev/null; } &&
+        cmake --build build-demo -j "$(nproc)" --target demo -- --quiet || code=1
+    scripts/fuzz.sh --build-only || code=1
+    return $code
+}
 [ -z "${BUILD_SECONDS:-}" ] || times+=("build $BUILD_SECONDS s")
 
 if [ "$build" = build ] && [ "$what" = all ]; then
@@ -95,19 +114,24 @@ options=(--output-on-failure)
 if [ "$what" = long ]; then options+=(-L '^long$'); else options+=(-LE '^long$'); fi
 # Tests mostly wait: for a start, for a limit, or for each other. So several run on each core. A job of
 # several ranks counts twice. Tests with sanitizers compute more.
-at_once=$((3 * $(nproc)))
+at_once=$((4 * $(nproc)))
 case $build in *asan* | *tsan*) at_once=$(nproc) ;; esac
+builds=
+if [ "$build" = build ] && [ "$what" = all ]; then
+    other_builds >"$said.builds" 2>&1 &
+    builds=$!
+fi
 ctest --test-dir "$build" -j "${TESTS_AT_ONCE:-$at_once}" "${options[@]}" 2>&1 | tee -a "$said" || failed=1
 part_ends "compiled tests"
 
-if [ "$build" = build ] && [ "$what" = all ]; then
-    # Built before the command's tests, because some of them need this build. Exit code 77 means skipped; the
-    # script prints the reason.
-    echo "== the aarch64 build"
-    tests/aarch64/run.sh "$build" --build-only 2>&1 | tee -a "$said"
-    code=${PIPESTATUS[0]} emulated=
+if [ -n "$builds" ]; then
+    # The tests of the command need the build for aarch64.
+    echo "== the builds for aarch64, the demo and fuzzing"
+    wait "$builds"
+    code=$? emulated=
+    tee -a "$said" <"$said.builds"
     case $code in 0 | 77) ;; *) failed=1 ;; esac
-    part_ends "aarch64's build"
+    part_ends "the rest of the other builds"
     # The emulated tests run one after the other and often wait, so they run beside the command's tests.
     echo "== tests of the offpath command, and of aarch64 under qemu with x86-64"
     if [ "$code" = 0 ]; then
@@ -120,12 +144,6 @@ if [ "$build" = build ] && [ "$what" = all ]; then
         tee -a "$said" <"$said.aarch64"
     fi
     part_ends "the command and aarch64"
-    # Builds what `make demo` builds from a clean clone. That build compiles sources together, which must
-    # remain possible.
-    echo "== the demo's build"
-    { [ -f build-demo/build.ninja ] || cmake --preset demo -DCMAKE_MESSAGE_LOG_LEVEL=WARNING >/dev/null; } &&
-        cmake --build build-demo -j "$(nproc)" --target demo -- --quiet || failed=1
-    part_ends "the demo's build"
     echo "== fuzzing the decoders"
     # The seed is fixed, so that a change passes or fails for its own reasons. `make fuzz` looks for new inputs.
     FUZZ_SEED=${FUZZ_SEED:-1} FUZZ_SECONDS=${FUZZ_SECONDS:-12} scripts/fuzz.sh || failed=1

@@ -5,4 +5,5 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 set -eu
 ranks=$1
 shift
+[ -z "${RESTING_YIELD:-}" ] || export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD }$RESTING_YIELD"
 exec "${MPIEXEC_MPICH:-mpiexec.mpich}" -launcher fork -n "$ranks" "$@"

@@ -13,4 +13,5 @@ export OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_pml=ob1 OMPI_MCA_btl="
 # Open MPI 5's launcher is PRRTE.
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+[ -z "${RESTING_YIELD:-}" ] || export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD }$RESTING_YIELD"
 exec "${MPIRUN:-mpirun}" -n "$ranks" "$@"

@@ -13,6 +13,7 @@ preload=$build/lib/liboffpath-mpi.so
 if [ "$mpi" = mpich ]; then
     program=$build/bin/halo-mpich launch=$root/tests/mpiexec_mpich.sh preload=$build/lib/liboffpath-mpi-mpich.so
 fi
+preload=$(preload_of "$program" "$preload")
 variants=(mpi nonblocking group schedule)
 [ -e "$build/lib/libhalo-target-$mpi.so" ] && variants+=(target)
 size=(0 61 23 11)

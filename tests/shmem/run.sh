@@ -19,6 +19,7 @@ if [ "${ATTACH:-local}" = remote ]; then
 fi
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 [ -n "${ADDRESS_SPACE:-}" ] && ulimit -v "$ADDRESS_SPACE"
+[ -z "${RESTING_YIELD:-}" ] || export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD }$RESTING_YIELD"
 timeout -k 5 150 "$build/bin/oshrun" -n "$pes" "$program" "$@" >"$dir/out" 2>"$dir/err"
 result=$?
 cat "$dir/out"

@@ -8,12 +8,15 @@ tests=$(cd "$(dirname "$0")/../../../tests" && pwd)
 prefix=$dir/prefix
 cmake --install "$build" --prefix "$prefix" >"$dir/install.log"
 
-# Quick to compile rather than fast. ccache serves a later run of this test: it sees no folder whose name changes.
+# Quick to compile rather than fast. ccache serves a later run of this test, also in another tree: everything is below a
+# folder whose name it does not see.
+mkdir "$dir/apps"
+cp -r "$tests/../apps/minimd" "$tests/../apps/support" "$dir/apps"
 launcher=()
 if command -v ccache >/dev/null; then
     launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER="cmake;-E;env;CCACHE_BASEDIR=$dir;CCACHE_NOHASHDIR=1;ccache")
 fi
-cmake -S "$tests/../apps/minimd" -B "$dir/minimd" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_INSTALL_PREFIX="$prefix" \
+cmake -S "$dir/apps/minimd" -B "$dir/minimd" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_INSTALL_PREFIX="$prefix" \
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DCMAKE_UNITY_BUILD=ON "${launcher[@]}" >"$dir/configure.log" 2>&1 || fail "minimd cannot be configured"
 cmake --build "$dir/minimd" -j 2 --target minimd >"$dir/build.log" 2>&1 || fail "minimd cannot be built"
 cmake --install "$dir/minimd" >>"$dir/install.log"

@@ -53,7 +53,7 @@ export OFFPATH_DIR=$work/all
 export OMP_TARGET_OFFLOAD=MANDATORY
 batch local --device-kind openmp
 # With the front end, positions, lists and forces are memory that the device shares. It leaves jobs of one rank alone.
-preload=(env LD_PRELOAD="$build/lib/liboffpath-mpi.so" OFFPATH_TARGET_REPORT=1)
+preload=(env LD_PRELOAD="$build/lib/liboffpath-mpi.so${RESTING_YIELD:+ $RESTING_YIELD}" OFFPATH_TARGET_REPORT=1)
 batch shared --device-kind openmp
 preload=()
 [ "$ranks" = 1 ] || grep "bytes shared instead" "$work/shared.log" |
