@@ -1,6 +1,7 @@
 #include "proxy/direct_port.h"
 
 #include "base/log.h"
+#include "proxy/traced.h"
 #include "transport/tcp/address.h"
 
 #include <algorithm>
@@ -201,7 +202,13 @@ Status DirectPort::perform(const Caller& caller, const direct::Request& request,
     call.origin = request.origin;
     call.origin_job = caller.rank;
     call.operands = operands;
+    const std::uint64_t traced = trace::on() ? trace::new_id() : 0;
+    if (traced != 0) [[unlikely]]
+        trace::begin(trace::Kind::operation, traced, request.bytes, caller.rank,
+                     name_in_trace(call.kind).number());
     const Status status = engine_.one_sided_at_once(call, result);
+    if (traced != 0) [[unlikely]]
+        trace::end(trace::Kind::operation, traced);
     if (is_error(status)) result = {};
     return status;
 }

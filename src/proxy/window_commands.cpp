@@ -1,6 +1,7 @@
 // Session's execution of commands for windows.
 #include "base/log.h"
 #include "proxy/session.h"
+#include "proxy/traced.h"
 
 #include <utility>
 
@@ -11,16 +12,6 @@ constexpr std::size_t max_windows = 1 << 16;
 // The most operations that no request watches; a client flushes long before.
 constexpr std::uint32_t max_unwatched = 1 << 18;
 
-// By rma::OpKind.
-constinit trace::Name names_in_trace[] = {trace::Name("?"),
-                                          trace::Name("put"),
-                                          trace::Name("get"),
-                                          trace::Name("accumulate"),
-                                          trace::Name("get_accumulate"),
-                                          trace::Name("compare_swap"),
-                                          trace::Name("lock_shared"),
-                                          trace::Name("lock_exclusive"),
-                                          trace::Name("unlock")};
 constinit trace::Name flush_in_trace("flush");
 
 }  // namespace
@@ -143,9 +134,7 @@ Status Session::start(const control::WindowOperation& command, WindowEntry& entr
     call.segments = segment_draft_;
     call.watched = command.completion != control::no_completion;
     const bool watched = call.watched;
-    if (rma::is_kind(call.kind))
-        note_begin(operation, names_in_trace[static_cast<std::size_t>(call.kind)],
-                   call.origin.bytes + call.result.bytes);
+    note_begin(operation, name_in_trace(call.kind), call.origin.bytes + call.result.bytes);
     Status status = entry.failure;
     if (status == Status::ok && (!pin(operation, call.origin) || !pin(operation, call.result)))
         status = Status::access;

@@ -114,13 +114,15 @@ def test_a_page_says_what_changed_and_what_stayed(tmp_path):
         "on_host": {"below the switch-over": 41}, "least_bytes": 1024, "most_bytes": 65536,
         "bytes_from_others": 0,
     }  # fmt: skip
-    (folder / "summary.json").write_text(json.dumps({"version": 1, "calls": [row], "back_end": "cma"}))
+    windows = {"on_host": 2, "why_on_host": "2 without concurrent computation"}
+    summary = {"version": 1, "calls": [row], "back_end": "cma", "windows": windows}
+    (folder / "summary.json").write_text(json.dumps(summary))
     parser = check(page_of(folder, before))
     assert {"timeline", "trace", "changes", "overlap", "functions", "stayed", "wires"} <= parser.ids
     text = " ".join(parser.text)
     for wanted in ("-41 %", "75 %", "52.00 ms", "12.00 ms", "−40.00 ms", "MPI_Ibcast on halo", "41",
                    "1KB to 64KB", "below the switch-over", "OFFPATH_MIN_BYTES", "MPI_Allreduce",
-                   "device of node1"):  # fmt: skip
+                   "device of node1", "2 without concurrent computation"):  # fmt: skip
         assert wanted in text, wanted
     assert "41 calls of" in text
     assert "is slower than the one before" in " ".join(check(page_of(before, folder)).text)

@@ -132,6 +132,7 @@ bool print_one_sided_summary() {
     if (runtime().rank == 0 && runtime().settings.summary_file != 0)
         add_to_summary_file("windows", {{"on_device", all[2]},
                                         {"on_host", all[3]},
+                                        {"why_on_host", all[3] > 0 ? why_windows_left() : ""},
                                         {"operations", all[0]},
                                         {"bytes", all[1]},
                                         {"ways_changed", all[4]}});

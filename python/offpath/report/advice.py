@@ -10,6 +10,9 @@ from offpath.tracing.slices import Trace
 _LITTLE = 0.02  # shares of the time that are not worth a change
 
 
+_WAITING = ("MPI_Send", "MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace")
+
+
 @dataclass(frozen=True)
 class Findings:
     trace: Trace
@@ -32,6 +35,7 @@ def changes(found: Findings) -> list[str]:
         _slower,
         _waits_at_once,
         _blocking,
+        _messages,
         _not_offloaded,
         _limited_by_wire,
         _imbalance,
@@ -97,6 +101,19 @@ def _blocking(found: Findings) -> list[str]:
                 f" blocking: use `MPI_I{name[4:].lower()}` and compute before the wait."
             )
     return lines
+
+
+def _messages(found: Findings) -> list[str]:
+    share = sum(found.functions[name].seconds for name in _WAITING if name in found.functions) / max(
+        found.seconds, 1e-9
+    )
+    if share < 0.05:
+        return []
+    names = " and ".join(f"`{name}`" for name in _WAITING if name in found.functions)
+    return [
+        f"{names} take {100 * share:.0f} % of the time, in which the rank only waits: use `MPI_Irecv` and"
+        " `MPI_Isend`, and compute before the wait."
+    ]
 
 
 def _not_offloaded(found: Findings) -> list[str]:

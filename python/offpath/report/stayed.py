@@ -84,7 +84,9 @@ def read(file: Path, trace: Trace) -> Summary:
     try:
         found = json.loads(text)
         stayed, offloaded = _rows(found.get("calls", []))
-        return Summary(stayed + others, offloaded, found.get("back_end", ""))
+        return Summary(
+            stayed + others + _windows(found.get("windows", {})), offloaded, found.get("back_end", "")
+        )
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise OffpathError(f"{file} is not a summary of OFFPATH_SUMMARY: {error}") from error
 
@@ -109,6 +111,15 @@ def _rows(calls: list[dict]) -> tuple[list[Stayed], list[Calls]]:
             for who, (count, least, most) in sorted(stayed.items(), key=lambda item: -item[1][0])
         ],
         [Calls(*who, count, size) for who, (count, size) in offloaded.items()],
+    )
+
+
+def _windows(found: dict) -> list[Stayed]:
+    """The reason names the number of windows."""
+    return (
+        [Stayed("windows", "", found.get("why_on_host", ""), found["on_host"], None)]
+        if found.get("on_host")
+        else []
     )
 
 
