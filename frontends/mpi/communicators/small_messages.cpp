@@ -47,6 +47,17 @@ SmallLane SmallLane::of_persistent(std::uint64_t number) {
     return numbered(number + 2);
 }
 
+SmallLane SmallLane::after_loss() const {
+    SmallLane lane = *this;
+    lane.after_loss_ = true;
+    return lane;
+}
+
+// The tags of mailboxes are below those of all lanes of persistent collectives.
+MPI_Comm SmallLane::comm() const {
+    return after_loss_ ? runtime().service : shared;
+}
+
 SmallLane SmallLane::of_second_runs() {
     return numbered(1);
 }
@@ -63,13 +74,14 @@ int SmallMessages::take_tag() {
 int SmallMessages::receive(void* elements, int count, MPI_Datatype type, int source, SmallLane lane,
                            MPI_Request* request) const {
     const SmallPeer& peer = peers_[static_cast<std::size_t>(source)];
-    return PMPI_Irecv(elements, count, type, peer.world_rank, lane.first_tag() + tag_, shared, request);
+    return PMPI_Irecv(elements, count, type, peer.world_rank, lane.first_tag() + tag_, lane.comm(), request);
 }
 
 int SmallMessages::send(const void* elements, int count, MPI_Datatype type, int dest, SmallLane lane,
                         MPI_Request* request) const {
     const SmallPeer& peer = peers_[static_cast<std::size_t>(dest)];
-    return PMPI_Isend(elements, count, type, peer.world_rank, lane.first_tag() + peer.tag, shared, request);
+    return PMPI_Isend(elements, count, type, peer.world_rank, lane.first_tag() + peer.tag, lane.comm(),
+                      request);
 }
 
 void open_small_messages() {

@@ -25,17 +25,22 @@ class SmallLane {
   public:
     SmallLane() = default;  // for the communicator's other operations
     static SmallLane of_persistent(std::uint64_t number);
+    // For a persistent collective once its communicator has left a lost device: none of its messages meets
+    // one of a start that was lost.
+    SmallLane after_loss() const;
     // For collectives whose device was lost (requests/second_runs.h).
     static SmallLane of_second_runs();
 
     // False: no lane is left.
     bool usable() const { return first_tag_ >= 0; }
     int first_tag() const { return first_tag_; }
+    MPI_Comm comm() const;
 
   private:
     static SmallLane numbered(std::uint64_t number);
 
     int first_tag_ = 0;
+    bool after_loss_ = false;
 };
 
 // A rank of a communicator, as small messages address it.

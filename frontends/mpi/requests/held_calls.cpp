@@ -27,7 +27,11 @@ struct HeldCall {
     PrepareSecondRun prepare;
     std::uint64_t since_ns;
 };
-using Queue = std::deque<HeldCall>;
+// The calls that one departure decides on, in their order.
+struct Queue {
+    Team* team;  // held
+    std::deque<HeldCall> calls;
+};
 
 constexpr std::uint64_t no_limit_ns = std::numeric_limits<std::uint64_t>::max();
 // Before a collective of the host's: for the decision, and then for other ranks to commit.
@@ -35,7 +39,7 @@ constexpr std::uint64_t settle_ns = 500'000'000;
 constexpr std::uint64_t commit_ns = 2'000'000'000;
 
 std::mutex held_calls_mutex;  // guards the map and the queues
-std::map<Team*, Queue> queues;
+std::map<const Departure*, Queue> queues;
 // One thread at a time starts calls. Meanwhile the host's MPI may call an error handler, which may get here
 // again.
 std::atomic_flag starting = ATOMIC_FLAG_INIT;
@@ -54,42 +58,48 @@ void start_on_host(HeldCall& call) {
     end(operation, false);
 }
 
-void run_again(HeldCall& call) {
+// By messages of the front end.
+void run(HeldCall& call, Passage passage) {
     OffloadedRequest& operation = *call.operation;
     operation.number = call.number;
     has_no_device(operation);
+    if (passage == Passage::host) goes_to_host(operation);
     const bool prepared = call.prepare(operation) == OFFPATH_OK;
-    if (!prepared) operation.team->departure->give_up(call.number);
+    if (!prepared) operation.departure->give_up(call.number);
     end(operation, !prepared);
 }
 
 HeldCall* first_of(Queue& queue) {
     const std::lock_guard lock(held_calls_mutex);
-    return queue.empty() ? nullptr : &queue.front();
+    return queue.calls.empty() ? nullptr : &queue.calls.front();
 }
 
 // Only the thread that starts calls removes calls. A held call keeps its communicator, as a persistent
-// message does.
-void start_calls_of(Team& team, Queue& queue, std::uint64_t patience_ns) {
+// message does. A persistent collective needs none.
+void start_calls_of(Queue& queue, std::uint64_t patience_ns) {
+    Team& team = *queue.team;
     while (HeldCall* call = first_of(queue)) {
-        Passage passage = call->number == 0 ? Passage::host : team.departure->passage_of(call->number);
+        Departure& departure = *call->operation->departure;
+        const bool persistent = call->operation->persistent;
+        Passage passage = call->number == 0 ? Passage::host : departure.passage_of(call->number);
         if (passage == Passage::undecided) {
-            if (now_ns() - call->since_ns < patience_ns || !team.departure->give_up(call->number)) return;
+            if (now_ns() - call->since_ns < patience_ns || !departure.give_up(call->number)) return;
             passage = Passage::lost;
         }
         if (passage == Passage::lost) {
             end(*call->operation, true);
-        } else if (passage == Passage::again) {
-            run_again(*call);
+        } else if (passage == Passage::again || persistent) {
+            run(*call, passage);
         } else {
             start_on_host(*call);
         }
         HeldCall over;  // outlives the lock, because its end calls MPI
         {
             const std::lock_guard lock(held_calls_mutex);
-            over = std::move(queue.front());
-            queue.pop_front();
+            over = std::move(queue.calls.front());
+            queue.calls.pop_front();
         }
+        if (persistent) continue;
         team.held_calls.fetch_sub(1, std::memory_order_release);  // read by pass_settled
         end_message(team);
     }
@@ -129,6 +139,13 @@ Passage pass(Team& team, std::uint64_t* number) {
     return must_hold(team) ? Passage::undecided : Passage::host;
 }
 
+Passage pass_persistent(const Team& team, Departure& departure, std::uint64_t* number) {
+    poll_letters();
+    if (met_loss(team) || team.departure->has_reported()) departure.report();
+    *number = departure.next();
+    return departure.passage_of(*number);
+}
+
 Passage pass_settled(Team& team, std::uint64_t* number) {
     Passage passage = pass(team, number);
     if (passage != Passage::undecided) return passage;
@@ -157,12 +174,12 @@ int hold_back(OffloadedRequest& operation, std::uint64_t number, StartOnHost sta
     operation.number = number;
     operation.held.store(true, std::memory_order_relaxed);
     const int result = publish(operation, OFFPATH_OK, request);
-    begin_message(team);
+    if (!operation.persistent) begin_message(team);
     const std::lock_guard lock(held_calls_mutex);
-    const auto [queue, is_new] = queues.try_emplace(&team);
+    const auto [queue, is_new] = queues.try_emplace(operation.departure, Queue{&team, {}});
     if (is_new) retain(team);
-    queue->second.push_back({&operation, number, std::move(start), std::move(prepare), now_ns()});
-    team.held_calls.fetch_add(1, std::memory_order_relaxed);
+    queue->second.calls.push_back({&operation, number, std::move(start), std::move(prepare), now_ns()});
+    if (!operation.persistent) team.held_calls.fetch_add(1, std::memory_order_relaxed);
     teams_holding.store(static_cast<std::uint32_t>(queues.size()), std::memory_order_relaxed);
     return result;
 }
@@ -174,18 +191,19 @@ void start_or_give_up(std::uint64_t patience_ns) {
     if (teams_holding.load(std::memory_order_relaxed) == 0 ||
         starting.test_and_set(std::memory_order_acquire))
         return;
-    std::vector<std::pair<Team*, Queue*>> present;
+    std::vector<std::pair<const Departure*, Queue*>> present;
     {
         const std::lock_guard lock(held_calls_mutex);
-        for (auto& [team, queue] : queues)
-            present.emplace_back(team, &queue);
+        for (auto& [departure, queue] : queues)
+            present.emplace_back(departure, &queue);
     }
-    for (const auto& [team, queue] : present) {
-        start_calls_of(*team, *queue, patience_ns);
+    for (const auto& [departure, queue] : present) {
+        Team* const team = queue->team;
+        start_calls_of(*queue, patience_ns);
         {
             const std::lock_guard lock(held_calls_mutex);
-            if (!queue->empty()) continue;
-            queues.erase(team);
+            if (!queue->calls.empty()) continue;
+            queues.erase(departure);
             teams_holding.store(static_cast<std::uint32_t>(queues.size()), std::memory_order_relaxed);
         }
         release(*team);

@@ -31,12 +31,16 @@ namespace offpath::mpi {
 Passage pass(Team& team, std::uint64_t* number);
 // The same for a call that may wait for all ranks: it waits for the decision.
 Passage pass_settled(Team& team, std::uint64_t* number);
+// The same for a start of a persistent collective, of which `departure` decides. It is held back by itself.
+Passage pass_persistent(const Team& team, Departure& departure, std::uint64_t* number);
 // Whether a non-blocking call of the host's must be held back.
 bool must_hold(const Team& team);
 
-// Starts the call on the host's MPI.
+// Starts the call on the host's MPI. Null for a persistent collective, which is prepared for messages
+// instead.
 using StartOnHost = std::function<int(MPI_Request* started)>;
-// Prepares an operation without a device for a second run (has_no_device()).
+// Prepares an operation without a device for a second run, or where its start is the host's for its only one
+// (has_no_device(), goes_to_host()).
 using PrepareSecondRun = std::function<offpath_status_t(OffloadedRequest& operation)>;
 
 // Makes the user's request. Returns what the MPI call returns.

@@ -126,8 +126,8 @@ std::uint64_t patience_ns() {
 // Whether an earlier collective of the team is to run again first.
 bool must_follow(const OffloadedRequest& operation) {
     for (const OffloadedRequest* other = newest; other != nullptr; other = other->next)
-        if (other->team == operation.team && other->number != 0 && other->number < operation.number &&
-            other->team->departure->passage_of(other->number) == Passage::again)
+        if (other->departure == operation.departure && other->number != 0 &&
+            other->number < operation.number && other->departure->passage_of(other->number) == Passage::again)
             return true;
     return false;
 }
@@ -143,6 +143,26 @@ bool is_mapped(const void* address) {
 
 bool receives_into_staging(const OffloadedRequest& operation) {
     return operation.recv_staging.address != nullptr && operation.part.recv == operation.recv_staging.address;
+}
+
+// Whether a message of a pair of ranks may be taken for that of a start which was given up, where this rank
+// has then sent and received nothing.
+bool may_mix_messages(const OffloadedRequest& operation) {
+    return traits(operation.op).each_pair_decides() && operation.departure->has_given_up();
+}
+
+// Whether the device's part moves nothing, or only blocks of this rank to itself.
+bool concerns_no_other_rank(const OffloadedRequest& operation) {
+    const int self = operation.team->rank;
+    const auto has_others = [&](const std::vector<std::size_t>& bytes, const std::vector<int>& peers) {
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            if (bytes[i] != 0 && (peers.empty() ? static_cast<int>(i) : peers[i]) != self) return true;
+        return false;
+    };
+    const bool by_pairs = operation.part.shape == DevicePart::Shape::pairs;
+    return (by_pairs || operation.part.shape == DevicePart::Shape::neighbors) &&
+           !has_others(operation.send_bytes, by_pairs ? std::vector<int>{} : operation.send_peers) &&
+           !has_others(operation.recv_bytes, by_pairs ? std::vector<int>{} : operation.recv_peers);
 }
 
 // Throws std::bad_alloc.
@@ -163,7 +183,7 @@ offpath_status_t run_again(OffloadedRequest& operation) {
                 leave_staging_to_device(operation);
             operation.second_run = std::make_unique<SecondRun>(operation);
         } catch (const std::bad_alloc&) {
-            operation.team->departure->give_up(operation.number);
+            operation.departure->give_up(operation.number);
             return OFFPATH_ERR_PEER_LOST;
         }
     }
@@ -171,8 +191,33 @@ offpath_status_t run_again(OffloadedRequest& operation) {
     const bool in_vain =
         status == OFFPATH_IN_PROGRESS && now_ns() - operation.second_run->moved_ns() > patience_ns();
     if (status != OFFPATH_ERR_PEER_LOST && !in_vain) return status;
-    operation.team->departure->give_up(operation.number);
+    operation.departure->give_up(operation.number);
     return OFFPATH_ERR_PEER_LOST;
+}
+
+// A start of a persistent collective that is the host's. It waits for the other ranks as long as they take,
+// as a collective of the host's MPI does.
+offpath_status_t run_on_host(OffloadedRequest& operation) {
+    if (operation.second_run == nullptr) {
+        try {
+            goes_to_host(operation);
+            if (!can_run_again(operation)) return OFFPATH_ERR_PEER_LOST;
+            operation.second_run = std::make_unique<SecondRun>(operation);
+        } catch (const std::bad_alloc&) {
+            return OFFPATH_ERR_PEER_LOST;
+        }
+    }
+    return operation.second_run->progress();
+}
+
+// Where the ranks need not agree.
+offpath_status_t run_alone(OffloadedRequest& operation) {
+    try {
+        if (operation.second_run == nullptr) operation.second_run = std::make_unique<SecondRun>(operation);
+    } catch (const std::bad_alloc&) {
+        return OFFPATH_ERR_PEER_LOST;
+    }
+    return operation.second_run->progress();
 }
 
 // The same as state_of() for the device's part, once the team leaves the device.
@@ -186,7 +231,7 @@ offpath_status_t state_after_loss(OffloadedRequest& operation) {
     // Other errors have nothing to do with a loss.
     if (operation.on_device != OFFPATH_OK && operation.on_device != OFFPATH_ERR_PEER_LOST)
         return operation.on_device;
-    Departure& departure = *operation.team->departure;
+    Departure& departure = *operation.departure;
     Passage passage = departure.passage_of(operation.number);
     if (passage == Passage::device) return departure.is_closed() ? operation.on_device : OFFPATH_IN_PROGRESS;
     if (passage == Passage::undecided) {
@@ -194,10 +239,14 @@ offpath_status_t state_after_loss(OffloadedRequest& operation) {
         departure.give_up(operation.number);
         passage = Passage::lost;
     }
-    if (passage == Passage::again) return run_again(operation);
+    if (passage == Passage::host) return run_on_host(operation);
+    if (passage == Passage::again && !may_mix_messages(operation)) return run_again(operation);
     // A barrier needs no more than that. A rank that has left it needs no second run.
     if (operation.part.shape == DevicePart::Shape::barrier && departure.all_have_started(operation.number))
         return OFFPATH_OK;
+    if (operation.on_device != OFFPATH_OK && concerns_no_other_rank(operation) && can_run_again(operation) &&
+        !device_may_write(operation))
+        return run_alone(operation);
     if (operation.second_run == nullptr) return operation.on_device;
     operation.second_run.reset();  // it may have overwritten a part of the device's result
     return OFFPATH_ERR_PEER_LOST;
@@ -208,7 +257,7 @@ offpath_status_t state_after_loss(OffloadedRequest& operation) {
 offpath_status_t state_on_device(OffloadedRequest& operation) {
     if (operation.number != 0 &&
         (operation.on_device != OFFPATH_IN_PROGRESS ||
-         (any_loss.load(std::memory_order_relaxed) && operation.team->departure->has_reported())))
+         (any_loss.load(std::memory_order_relaxed) && operation.departure->has_reported())))
         return state_after_loss(operation);
     // A call that was held has no device request.
     const offpath_status_t status =
@@ -255,7 +304,8 @@ void finish(OffloadedRequest& operation, offpath_status_t status) {
     }
     operation.device = nullptr;
     is_kept_back_no_longer(operation);
-    if (status == OFFPATH_OK && operation.second_run != nullptr) count_second_run(*operation.team);
+    if (status == OFFPATH_OK && operation.second_run != nullptr && !operation.on_host)
+        count_second_run(*operation.team);
     if (status == OFFPATH_OK && !unpack_pieces(operation)) status = OFFPATH_ERR_TRUNCATED;
     if (status != OFFPATH_OK) {
         operation.error = operation.kind->fail(operation, status);
@@ -298,6 +348,8 @@ OffloadedRequest& acquire_request(const RequestKind& kind, Team& team) {
     operation->team = &team;
     operation->error = MPI_SUCCESS;
     operation->host_failed = operation->lost = operation->receives = operation->part_only = false;
+    operation->persistent = operation->on_host = operation->fresh = false;
+    operation->departure = team.departure.get();
     operation->number = 0;
     operation->on_device = OFFPATH_IN_PROGRESS;
     operation->held.store(false, std::memory_order_relaxed);
@@ -337,27 +389,37 @@ namespace {
 // Ranks that do not know of a loss hear of it, without the lock.
 void report_losses() {
     if (kept_back.load(std::memory_order_relaxed) == 0) return;
-    std::vector<Team*> teams;
+    struct Met {
+        Team* team;
+        Departure* departure;
+        std::shared_ptr<Departure> kept;
+    };
+    std::vector<Met> met;
     {
         const std::lock_guard lock(outstanding_mutex);
         for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
-            if (one->on_device != OFFPATH_ERR_PEER_LOST || one->team->departure->has_reported()) continue;
+            if (one->on_device != OFFPATH_ERR_PEER_LOST || one->departure->has_reported()) continue;
             retain(*one->team);
-            teams.push_back(one->team);
+            met.push_back({one->team, one->departure, one->persistent ? one->own_departure : nullptr});
         }
     }
-    for (Team* team : teams) {
-        lost_on_team(*team, OFFPATH_ERR_PEER_LOST);
-        team->departure->report();
-        release(*team);
+    for (const Met& one : met) {
+        lost_on_team(*one.team, OFFPATH_ERR_PEER_LOST);
+        one.departure->report();
+        release(*one.team);
     }
 }
 
 }  // namespace
 
 void has_no_device(OffloadedRequest& operation) {
-    operation.part_only = true;
+    operation.part_only = operation.fresh = true;
     keep_back(operation, OFFPATH_ERR_PEER_LOST);
+}
+
+void goes_to_host(OffloadedRequest& operation) {
+    operation.on_host = true;
+    operation.lane = operation.lane.after_loss();
 }
 
 bool device_may_write(const OffloadedRequest& operation) {
@@ -373,7 +435,7 @@ bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t gi
     if (!lock.owns_lock()) return false;
     vote = {calls, 0, 0};
     const auto is_asked_for = [&](const OffloadedRequest& one) {
-        return one.number > given_up && one.number <= calls && one.team->departure.get() == &departure;
+        return one.number > given_up && one.number <= calls && one.departure == &departure;
     };
     const bool may_be_dying = lost_device::may_still_call();
     for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
@@ -386,7 +448,7 @@ bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t gi
     for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
         if (!is_asked_for(*one) || one->number - vote.first >= 64) continue;
         const bool held = one->held.load(std::memory_order_acquire);
-        if (held || (can_run_again(*one) && !device_may_write(*one)))
+        if (held || (can_run_again(*one) && (one->fresh || !device_may_write(*one))))
             vote.intact |= 1ULL << (one->number - vote.first);
     }
     return true;
@@ -397,8 +459,9 @@ bool any_kept_back_for_now() {
     const std::lock_guard lock(outstanding_mutex);
     for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
         if (one->on_device == OFFPATH_IN_PROGRESS) continue;
-        const Passage passage = one->team->departure->passage_of(one->number);
-        if (passage != Passage::again || one->team->departure->all_have_started(one->number)) return true;
+        const Passage passage = one->departure->passage_of(one->number);
+        if (passage == Passage::host) continue;
+        if (passage != Passage::again || one->departure->all_have_started(one->number)) return true;
     }
     return false;
 }
@@ -407,8 +470,8 @@ void give_up_kept_back() {
     const std::lock_guard lock(outstanding_mutex);
     for (const OffloadedRequest* one = newest; one != nullptr; one = one->next)
         if (one->on_device != OFFPATH_IN_PROGRESS &&
-            one->team->departure->passage_of(one->number) == Passage::undecided)
-            one->team->departure->give_up(one->number);
+            one->departure->passage_of(one->number) == Passage::undecided)
+            one->departure->give_up(one->number);
 }
 
 void poll() {

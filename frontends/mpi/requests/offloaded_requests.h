@@ -79,8 +79,16 @@ struct OffloadedRequest {
     std::vector<std::size_t> send_bytes, send_offsets, recv_bytes, recv_offsets;
     std::vector<int> send_peers, recv_peers;  // of a collective among neighbours
 
+    // How a collective leaves a lost device: with its team, or, if it is persistent, by itself.
+    Departure* departure = nullptr;
+    std::shared_ptr<Departure> own_departure;  // keeps it; may be an earlier operation's
+    SmallLane lane;                            // of a persistent one
+    bool persistent = false;
+    bool on_host = false;  // persistent: its start is the host's, and never was on the device
+    bool fresh = false;    // the device was never told of it, so it has touched nothing
+
     // Of a collective that may run again.
-    std::uint64_t number = 0;  // on its team, for departure.h; 0: it may not
+    std::uint64_t number = 0;  // of its departure; 0: it may not
     bool part_only = false;    // the device is not told: only `part` is wanted
     DevicePart part;
     // How it has ended on the device, once its team leaves the device. Until then, in progress.
@@ -112,6 +120,8 @@ inline bool any_outstanding() {
 bool device_may_write(const OffloadedRequest& operation);
 // Makes an operation one whose device was lost before it has begun. Its part may run again.
 void has_no_device(OffloadedRequest& operation);
+// The same for one that goes to the host, by messages of the front end, with `lane` as its own.
+void goes_to_host(OffloadedRequest& operation);
 // Collectives that have ended on the device, and are kept back or run again.
 inline std::atomic<std::uint32_t> kept_back{0};
 // Whether there are some for which there is no decision, or that run again on all ranks. A run for which

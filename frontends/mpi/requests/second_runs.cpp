@@ -17,18 +17,40 @@ std::byte* byte_at(const void* base, std::size_t offset) {
     return static_cast<std::byte*>(const_cast<void*>(base)) + offset;
 }
 
+SmallLane lane_of(const OffloadedRequest& operation) {
+    return operation.persistent ? operation.lane : SmallLane::of_second_runs();
+}
+
+// The parts of a reduction that scatters are those of its ranks in any case.
+bool exchanges_whole_operands(const OffloadedRequest& operation) {
+    const DevicePart& part = operation.part;
+    return operation.on_host && part.reduces() && part.shape != PartShape::reduce_scatter &&
+           part.shape != PartShape::reduce_scatter_block;
+}
+
+const void* operands_to_send(const DevicePart& part) {
+    return part.send != nullptr ? part.send : part.recv;
+}
+
 }  // namespace
 
 bool can_run_again(const OffloadedRequest& operation) {
     const DevicePart& part = operation.part;
-    if (part.shape == PartShape::none || !SmallLane::of_second_runs().usable()) return false;
+    if (part.shape == PartShape::none || !lane_of(operation).usable()) return false;
     // In place, the device combines operands where they are.
-    return !part.reduces() || part.send != nullptr;
+    return !part.reduces() || part.send != nullptr || operation.fresh;
 }
 
 SecondRun::SecondRun(const OffloadedRequest& operation)
-    : operation_(operation), rank_(operation.team->rank), ranks_(operation.team->size), moved_ns_(now_ns()) {
-    if (operation.part.reduces()) {
+    : operation_(operation),
+      rank_(operation.team->rank),
+      ranks_(operation.team->size),
+      lane_(lane_of(operation)),
+      whole_(exchanges_whole_operands(operation)),
+      moved_ns_(now_ns()) {
+    if (whole_) {
+        exchange_whole_operands();
+    } else if (operation.part.reduces()) {
         exchange_operands();
     } else {
         start();
@@ -69,7 +91,7 @@ offpath_status_t SecondRun::progress() {
     sends_.clear();
     if (!operation_.part.reduces() || spread_) return OFFPATH_OK;
     spread_ = true;
-    combine_and_spread();
+    whole_ ? combine_whole_operands() : combine_and_spread();
     return progress();
 }
 
@@ -78,9 +100,8 @@ void SecondRun::send(int to, const void* bytes, std::size_t count) {
     for (std::size_t begin = 0; begin < count && !failed_; begin += largest_message) {
         const int size = static_cast<int>(std::min(count - begin, largest_message));
         sends_.push_back(MPI_REQUEST_NULL);
-        failed_ =
-            operation_.team->small_messages.send(byte_at(bytes, begin), size, MPI_BYTE, to,
-                                                 SmallLane::of_second_runs(), &sends_.back()) != MPI_SUCCESS;
+        failed_ = operation_.team->small_messages.send(byte_at(bytes, begin), size, MPI_BYTE, to, lane_,
+                                                       &sends_.back()) != MPI_SUCCESS;
     }
 }
 
@@ -88,8 +109,7 @@ void SecondRun::receive(int from, void* bytes, std::size_t count) {
     for (std::size_t begin = 0; begin < count && !failed_; begin += largest_message) {
         const int size = static_cast<int>(std::min(count - begin, largest_message));
         receives_.push_back(MPI_REQUEST_NULL);
-        failed_ = operation_.team->small_messages.receive(byte_at(bytes, begin), size, MPI_BYTE, from,
-                                                          SmallLane::of_second_runs(),
+        failed_ = operation_.team->small_messages.receive(byte_at(bytes, begin), size, MPI_BYTE, from, lane_,
                                                           &receives_.back()) != MPI_SUCCESS;
     }
 }
@@ -218,7 +238,7 @@ void SecondRun::exchange_operands() {
     for (int peer = 0; peer < ranks_; ++peer)
         if (peer != rank_) receive(peer, operand_of(peer), part_bytes_);
     for (int peer = 0; peer < ranks_; ++peer) {
-        const std::byte* operand = byte_at(part.send, first_element(peer) * extent_);
+        const std::byte* operand = byte_at(operands_to_send(part), first_element(peer) * extent_);
         if (peer != rank_) {
             send(peer, operand, bytes_of(peer));
         } else if (part_bytes_ > 0) {
@@ -227,16 +247,60 @@ void SecondRun::exchange_operands() {
     }
 }
 
-void SecondRun::combine_and_spread() {
+// Afterwards the operand of a rank is combined with those of all ranks before it, from the first one on.
+void SecondRun::combine(int first, int last) {
     const DevicePart& part = operation_.part;
-    // Afterwards the operand of a rank is combined with those of all ranks before it.
     const std::size_t at_once = std::max<std::size_t>(1, largest_message / std::max<std::size_t>(1, extent_));
-    for (int rank = 1; rank < ranks_; ++rank)
+    for (int rank = first + 1; rank <= last; ++rank)
         for (std::size_t begin = 0; begin < part_bytes_; begin += at_once * extent_) {
             const auto elements = static_cast<int>(std::min(at_once, (part_bytes_ - begin) / extent_));
             failed_ = failed_ || PMPI_Reduce_local(operand_of(rank - 1) + begin, operand_of(rank) + begin,
                                                    elements, part.type, part.reduction) != MPI_SUCCESS;
         }
+}
+
+// Whether the result of `rank` needs the operand of rank `of`.
+bool SecondRun::needs_operand(int rank, int of) const {
+    switch (operation_.part.shape) {
+        case PartShape::reduce:
+            return rank == operation_.part.root;
+        case PartShape::scan:
+            return of <= rank;
+        case PartShape::exscan:
+            return of < rank;
+        default:
+            return true;
+    }
+}
+
+void SecondRun::exchange_whole_operands() {
+    const DevicePart& part = operation_.part;
+    MPI_Aint lower = 0, extent = 0;
+    PMPI_Type_get_extent(part.type, &lower, &extent);
+    extent_ = static_cast<std::size_t>(extent);
+    part_bytes_ = part.size * extent_;
+    // Every rank with a result needs the operand of rank 0.
+    if (needs_operand(rank_, 0)) operands_.resize(part_bytes_ * static_cast<std::size_t>(ranks_));
+    const void* const mine = operands_to_send(part);
+    for (int peer = 0; peer < ranks_; ++peer)
+        if (peer != rank_ && needs_operand(rank_, peer)) receive(peer, operand_of(peer), part_bytes_);
+    for (int peer = 0; peer < ranks_; ++peer)
+        if (peer != rank_ && needs_operand(peer, rank_)) send(peer, mine, part_bytes_);
+    if (needs_operand(rank_, rank_) && part_bytes_ > 0) std::memcpy(operand_of(rank_), mine, part_bytes_);
+}
+
+void SecondRun::combine_whole_operands() {
+    if (!needs_operand(rank_, 0) || part_bytes_ == 0) return;
+    int last = ranks_ - 1;
+    while (!needs_operand(rank_, last))
+        --last;
+    combine(0, last);
+    std::memcpy(operation_.part.recv, operand_of(last), part_bytes_);
+}
+
+void SecondRun::combine_and_spread() {
+    const DevicePart& part = operation_.part;
+    combine(0, ranks_ - 1);
     const auto result_for = [&](int rank) -> const std::byte* {
         switch (part.shape) {
             case PartShape::reduce:

@@ -9,6 +9,12 @@
 // A reduction divides its operands among the ranks. Each rank gets its part of all operands and combines them
 // in the order of the ranks; then the results go to where they belong.
 //
+// A start of a persistent collective that comes after its ranks have left the device runs in the same way, on
+// tags of its own: ranks may start persistent collectives in different orders, which collectives of the
+// host's MPI would not allow. Its rank may sit in the host's MPI meanwhile, where nothing here makes a second
+// step. So such a reduction has only one: each rank with a result gets all operands that it needs. This
+// moves more bytes if there are many ranks.
+//
 // Threads: one at a time. Nothing here blocks.
 #pragma once
 
@@ -19,6 +25,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "communicators/small_messages.h"
 #include "device_part.h"
 
 namespace offpath::mpi {
@@ -47,12 +54,18 @@ class SecondRun {
     void exchange_operands();
     void combine_and_spread();
     std::size_t first_element(int rank) const;
+    bool needs_operand(int rank, int of) const;
+    void combine(int first, int last);
+    void exchange_whole_operands();
+    void combine_whole_operands();
     std::byte* operand_of(int rank) {
         return operands_.data() + static_cast<std::size_t>(rank) * part_bytes_;
     }
 
     const OffloadedRequest& operation_;
     const int rank_, ranks_;
+    const SmallLane lane_;
+    const bool whole_;  // one step: operands are exchanged as a whole
     std::vector<MPI_Request> receives_, sends_;
     bool failed_ = false, spread_ = false;
     std::uint64_t moved_ns_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -18,8 +19,12 @@ namespace offpath::mpi {
 struct Departure::State {
     static constexpr std::uint64_t all_calls = std::numeric_limits<std::uint64_t>::max();
 
-    std::uint32_t number = 0;
-    std::vector<Member> members;
+    std::uint32_t number = 0, persistent = 0;
+    std::shared_ptr<const std::vector<Member>> members;
+    // Of a communicator: its persistent collectives so far, and letters for those that this rank has not
+    // made.
+    std::uint32_t persistent_made = 0;
+    std::vector<Letter> early;
     std::atomic<std::uint64_t> calls{0};
     // A call raises the count and then reads `reported`. A report sets `reported` and then reads the count.
     // So a call that another thread makes meanwhile is in the report, or is held back, or both.
@@ -44,15 +49,16 @@ using State = Departure::State;
 
 // Guards the letters and the members below. No thread waits for another rank while it holds this mutex.
 std::mutex departures_mutex;
-std::unordered_map<std::uint32_t, std::shared_ptr<State>> states;  // by this rank's number
+std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<State>> states;  // by this rank's numbers
 std::unordered_map<std::uint32_t, std::vector<Letter>> in_the_making;
 std::uint32_t next_number = 0;
 std::vector<std::shared_ptr<State>> undecided;  // reported by this rank
 
 // What follows needs the mutex.
 void tell_others(const State& state, LetterKind kind, std::uint64_t calls, const Vote& vote = {}) {
-    for (const auto& [rank, number] : state.members)
-        if (rank != runtime().rank) send_letter(rank, {number, state.number, calls, kind, 0, vote});
+    for (const auto& [rank, number] : *state.members)
+        if (rank != runtime().rank)
+            send_letter(rank, {number, state.number, state.persistent, calls, kind, 0, vote});
 }
 
 void raise(std::atomic<std::uint64_t>& number, std::uint64_t to) {
@@ -73,7 +79,7 @@ void count_letter(State& state, int from, std::uint64_t calls, LetterKind kind, 
     if (kind != LetterKind::commit) return;
     state.committed.insert(from);
     state.votes.push_back(vote);
-    if (state.committed.size() < state.members.size()) return;
+    if (state.committed.size() < state.members->size()) return;
     state.decided.store(true, std::memory_order_release);  // pairs with is_decided()
     is_no_longer_undecided(state);
 }
@@ -90,7 +96,7 @@ Vote nothing_intact(const State& state) {
 }
 
 void commit_if_ready(State& state) {
-    if (state.heard_from.size() < state.members.size() || state.committed.contains(runtime().rank)) return;
+    if (state.heard_from.size() < state.members->size() || state.committed.contains(runtime().rank)) return;
     const std::uint64_t given_up = state.given_up.load(std::memory_order_relaxed);
     Vote vote = nothing_intact(state);
     if (given_up >= state.reported_calls || find_vote(*state.departure, state.reported_calls, given_up, vote))
@@ -110,16 +116,19 @@ void report_of(const std::shared_ptr<State>& shared) {
 }
 
 void answer(const Letter& letter) {
-    if (const auto found = states.find(letter.communicator); found != states.end()) {
+    if (const auto found = states.find({letter.communicator, letter.persistent}); found != states.end()) {
         report_of(found->second);
         count_letter(*found->second, letter.from, letter.calls, letter.kind, letter.vote);
         commit_if_ready(*found->second);
     } else if (const auto making = in_the_making.find(letter.communicator); making != in_the_making.end()) {
         making->second.push_back(letter);
+    } else if (const auto of = states.find({letter.communicator, 0});
+               of != states.end() && letter.persistent > of->second->persistent_made) {
+        of->second->early.push_back(letter);
     } else if (letter.kind == LetterKind::report && letter.calls != State::all_calls) {
-        // This rank's program has already freed the communicator.
-        send_letter(letter.from, {letter.reply_to, letter.communicator, State::all_calls, LetterKind::commit,
-                                  0, Vote{State::all_calls, 0, 0}});
+        // This rank's program has already freed the communicator or the persistent request.
+        send_letter(letter.from, {letter.reply_to, letter.communicator, letter.persistent, State::all_calls,
+                                  LetterKind::commit, 0, Vote{State::all_calls, 0, 0}});
     }
 }
 
@@ -141,10 +150,24 @@ CommunicatorInTheMaking::~CommunicatorInTheMaking() {
 
 Departure::Departure(std::uint32_t number, std::vector<Member> members) : state_(std::make_shared<State>()) {
     state_->number = number;
-    state_->members = std::move(members);
+    state_->members = std::make_shared<const std::vector<Member>>(std::move(members));
     state_->departure = this;
     const std::lock_guard lock(departures_mutex);
-    states[number] = state_;
+    states[{number, 0}] = state_;
+}
+
+Departure::Departure(const Departure& of, std::uint32_t persistent) : state_(std::make_shared<State>()) {
+    state_->number = of.state_->number;
+    state_->persistent = persistent;
+    state_->members = of.state_->members;
+    state_->departure = this;
+    const std::lock_guard lock(departures_mutex);
+    states[{state_->number, persistent}] = state_;
+    of.state_->persistent_made = persistent;
+    std::vector<Letter> rest;
+    for (const Letter& letter : std::exchange(of.state_->early, {}))
+        letter.persistent == persistent ? answer(letter) : rest.push_back(letter);
+    of.state_->early = std::move(rest);
 }
 
 Departure::~Departure() {
@@ -152,10 +175,14 @@ Departure::~Departure() {
 }
 
 void Departure::close() {
+    if (state_->closed.exchange(true, std::memory_order_acq_rel)) return;
     const std::lock_guard lock(departures_mutex);
     State& state = *state_;
-    state.closed.store(true, std::memory_order_release);
-    if (states.erase(state.number) == 0 || !state.reported.load(std::memory_order_relaxed)) return;
+    if (states.erase({state.number, state.persistent}) == 0) return;
+    if (active())
+        for (const Letter& letter : std::exchange(state.early, {}))
+            answer(letter);
+    if (!state.reported.load(std::memory_order_relaxed)) return;
     if (state.is_decided()) return;
     if (active()) commit(state, nothing_intact(state));
     if (!state.is_decided()) is_no_longer_undecided(state);
@@ -207,6 +234,10 @@ Passage Departure::passage_of(std::uint64_t number) const {
 bool Departure::all_have_started(std::uint64_t number) const {
     const auto has_started = [&](const Vote& vote) { return number <= vote.started; };
     return state_->is_decided() && std::all_of(state_->votes.begin(), state_->votes.end(), has_started);
+}
+
+bool Departure::has_given_up() const {
+    return state_->given_up.load(std::memory_order_acquire) != 0;
 }
 
 bool Departure::is_undecided() const {

@@ -28,8 +28,9 @@
 // met a loss, the letter waits. Each rank numbers the communicators that it makes, and a letter names the
 // receiver's number, so the receiver can tell the two cases apart.
 //
-// Ranks count starts of persistent collectives too, so they must start them in the same order, also with
-// respect to the communicator's other collectives.
+// Ranks may start persistent collectives in different orders. So each of these has a departure of its own,
+// which numbers its starts. Letters name it by its place among the communicator's persistent collectives,
+// which all ranks make in the same order.
 //
 // Threads: any. Before the first loss a call costs an atomic increment.
 #pragma once
@@ -74,6 +75,8 @@ class Departure {
     };
     // Serves the communicator that has this number here. It answers letters until close().
     Departure(std::uint32_t number, std::vector<Member> members);
+    // Serves a persistent collective of the communicator that `of` serves. The first one has number 1.
+    Departure(const Departure& of, std::uint32_t persistent);
     ~Departure();
     Departure(const Departure&) = delete;
     Departure& operator=(const Departure&) = delete;
@@ -93,6 +96,8 @@ class Departure {
     bool all_have_started(std::uint64_t number) const;
     // Whether this rank has reported, and has heard of no decision.
     bool is_undecided() const;
+    // Whether some call was given up, as far as this rank knows.
+    bool has_given_up() const;
 
     struct State;
 

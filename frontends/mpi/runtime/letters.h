@@ -30,6 +30,7 @@ struct Vote {
 struct Letter {
     std::uint32_t communicator = 0;  // the receiver's number of it (departure.h)
     std::uint32_t reply_to = 0;      // the sender's number of it
+    std::uint32_t persistent = 0;    // which collectives of it (Departure)
     std::uint64_t calls = 0;         // that the sender has started there
     LetterKind kind = LetterKind::report;
     int from = 0;  // rank in the world; set by send_letter

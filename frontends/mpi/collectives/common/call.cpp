@@ -23,7 +23,7 @@ std::string why_not_again(const OffloadedRequest& request) {
 int fail_collective(const OffloadedRequest& request, offpath_status_t status) {
     lost_on_team(*request.team, status);
     if (status == OFFPATH_ERR_PEER_LOST) {
-        request.team->departure->report();
+        request.departure->report();
         // A message of a second run may be on the way here.
         request.team->small_messages.never_reuse_tag();
     }
@@ -50,6 +50,7 @@ Kept::Kept(Team& team) : team_(team) {
     const std::uint64_t number = team.persistent_made.fetch_add(1, std::memory_order_relaxed);
     own_ = make_team_beside(team, number);
     lane_ = SmallLane::of_persistent(number);
+    departure_ = std::make_shared<Departure>(*team.departure, static_cast<std::uint32_t>(number + 1));
 }
 
 Kept::Kept(Team& team, HeldBack) : team_(team) {
@@ -60,6 +61,7 @@ Kept::Kept(Team& team, HeldBack) : team_(team) {
 Kept::~Kept() {
     for (MPI_Datatype& type : types_)
         free_type(&type);
+    if (departure_ != nullptr) departure_->close();
     if (own_ != nullptr && active()) offpath_team_destroy(own_);
     end_use(team_);
     release(team_);

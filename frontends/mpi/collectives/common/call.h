@@ -48,7 +48,8 @@ struct Call {
     Form form = Form::nonblocking;
     Team* team = nullptr;                  // set first
     offpath_team_h device_team = nullptr;  // a persistent operation's own; else the team's, when it starts
-    SmallLane lane;                        // the same for messages of small pairs
+    SmallLane lane;                        // the same for messages
+    std::shared_ptr<Departure> departure;  // a persistent operation's own; else null
     // Where each pair decides: bytes from which a pair goes to the device.
     std::uint64_t pairs_from = 0;
     std::uint64_t decided_by = 0;
@@ -83,6 +84,7 @@ class Kept {
     // Null: there is none.
     offpath_team_h device_team() const { return own_; }
     SmallLane lane() const { return lane_; }
+    const std::shared_ptr<Departure>& departure() const { return departure_; }
 
     void type(MPI_Datatype& type);
     void types(const MPI_Datatype*& types, int count);
@@ -92,6 +94,7 @@ class Kept {
     Team& team_;
     offpath_team_h own_ = nullptr;  // null: it could not be made
     SmallLane lane_;
+    std::shared_ptr<Departure> departure_;
     std::vector<std::shared_ptr<void>> owned_;
     std::vector<MPI_Datatype> types_;
 };
@@ -115,6 +118,7 @@ offpath_status_t tell_device(OffloadedRequest& operation, const DevicePart& part
     if (status != OFFPATH_ERR_PEER_LOST || operation.number == 0) return status;
     lost_own_device();
     has_no_device(operation);
+    operation.fresh = false;
     return OFFPATH_OK;
 }
 // The buffer for a second run: null in place.
@@ -196,14 +200,28 @@ bool accepted(C& call) {
 }
 
 template <typename C>
-int start_accepted(C& call, MPI_Request* request) {
+OffloadedRequest& acquire_operation(const C& call) {
     OffloadedRequest& operation = acquire_request(collective_request, *call.team);
     operation.op = C::op;
+    if (call.departure != nullptr) {
+        operation.persistent = true;
+        operation.lane = call.lane;
+        operation.own_departure = call.departure;
+        operation.departure = call.departure.get();
+    }
+    return operation;
+}
+
+template <typename C>
+int start_accepted(C& call, MPI_Request* request) {
+    OffloadedRequest& operation = acquire_operation(call);
     operation.number = call.number;
     const bool lost = call.passage == Passage::lost;
     offpath_status_t status = lost ? OFFPATH_ERR_PEER_LOST : OFFPATH_OK;
-    if (call.passage == Passage::again) {
+    if (call.passage == Passage::again || call.passage == Passage::host) {
         has_no_device(operation);
+        if (call.passage == Passage::host) goes_to_host(operation);
+        call.lane = operation.lane;
     } else if (status == OFFPATH_OK && call.device_team == nullptr) {
         status = device_team(*call.team, &call.device_team);
         if (status == OFFPATH_ERR_PEER_LOST && call.number != 0) {
@@ -216,7 +234,9 @@ int start_accepted(C& call, MPI_Request* request) {
     if (status == OFFPATH_ERR_PEER_LOST && !lost) lost_own_device();
     const int result = publish(operation, status, request);
     if (result != MPI_SUCCESS) return result;
-    if (call.any_large) {
+    if (call.passage == Passage::host) {
+        count_on_host(*call.team, call.team->comm, C::op, HostReason::no_team, call.decided_by, call.form);
+    } else if (call.any_large) {
         count_offloaded(*call.team, C::op, call.from_others, call.decided_by, call.form);
     } else {
         count_on_host(*call.team, call.team->comm, C::op, HostReason::small, call.decided_by, call.form);
@@ -232,15 +252,14 @@ int start_on_host_with(const C& call, StartOnHost start_on_host, MPI_Request* st
 
 template <typename C, typename StartOnHost>
 int hold(C& call, MPI_Request* request, std::shared_ptr<Kept> kept, StartOnHost start_on_host) {
-    OffloadedRequest& operation = acquire_request(collective_request, *call.team);
-    operation.op = C::op;
     return hold_back(
-        operation, call.number,
+        acquire_operation(call), call.number,
         [call, kept, start_on_host](MPI_Request* started) {
             return start_on_host_with(call, start_on_host, started);
         },
         [call, kept](OffloadedRequest& again) {
             C prepared = call;
+            prepared.lane = again.lane;
             return prepared.prepare() ? prepared.start(again) : OFFPATH_ERR_INVALID;
         },
         request);
@@ -274,9 +293,9 @@ int blocking(C call, OnHost on_host) {
     return result == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : result;
 }
 
-// The path is chosen once. The first start builds the schedule and the others replay it. Once the
-// communicator has left the device, a start is a non-blocking call of the host's MPI: `start_on_host` with
-// the call's arguments.
+// The path is chosen once. The first start builds the schedule and the others replay it. Once the request has
+// left a lost device, a start sends messages of the host's MPI (second_runs.h): ranks may start persistent
+// collectives in different orders, so a start cannot be a collective of the host's.
 template <typename C, typename OnHost, typename StartOnHost>
 int persistent(C call, MPI_Request* request, OnHost on_host, StartOnHost start_on_host) {
     call.form = Form::persistent;
@@ -286,17 +305,14 @@ int persistent(C call, MPI_Request* request, OnHost on_host, StartOnHost start_o
     if (!call.prepare()) return on_host();
     call.device_team = kept->device_team();
     call.lane = kept->lane();
+    call.departure = kept->departure();
     if (!call.lane.usable()) call.pairs_from = 0;
     return make_persistent(
         [call, kept, start_on_host](MPI_Request* started) {
             C again = call;
-            again.passage = pass(*call.team, &again.number);
-            if (again.passage == Passage::undecided) return hold(again, started, kept, start_on_host);
-            if (again.passage != Passage::host || call.team->comm == MPI_COMM_NULL)
-                return start_accepted(again, started);
-            count_on_host(*call.team, call.team->comm, C::op, HostReason::no_team, call.decided_by,
-                          call.form);
-            return start_on_host_with(again, start_on_host, started);
+            again.passage = pass_persistent(*call.team, *call.departure, &again.number);
+            return again.passage == Passage::undecided ? hold(again, started, kept, start_on_host)
+                                                       : start_accepted(again, started);
         },
         request);
 }
