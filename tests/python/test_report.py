@@ -21,7 +21,7 @@ MS = 1_000_000
 VOID = {"meta", "br"}
 
 
-def make(folder, *, wait_ms, program=None):
+def make(folder, *, wait_ms, program=None, calls_are_traced=True):
     """Two ranks on two nodes, each with a device. An operation of 1 MiB is at the device from 10 to 50 ms.
     Its rank computes from 10 to 40 ms and waits for `wait_ms`."""
     folder.mkdir()
@@ -33,6 +33,8 @@ def make(folder, *, wait_ms, program=None):
             *call(40 * MS, after * MS, WAIT), *call((after + 1) * MS, (after + 2) * MS, ALLREDUCE, size=8),
             *call((after + 10) * MS, (after + 11) * MS, FINALIZE),
         ]  # fmt: skip
+        if not calls_are_traced:
+            calls = []
         given = span(
             10 * MS - 1, after * MS - 1, "handed_over", id_=rank * 2 + 1, size=1 << 20, what=ALLTOALL
         )
@@ -128,6 +130,14 @@ def test_a_page_says_what_changed_and_what_stayed(tmp_path):
     assert "is slower than the one before" in " ".join(check(page_of(before, folder)).text)
     text = " ".join(check(page_of(before)).text)
     assert "its rank computed during" not in text and "--before" in text
+
+
+def test_without_calls_overlap_is_not_known(tmp_path):
+    folder = make(tmp_path / "t", wait_ms=12, calls_are_traced=False)
+    assert measures.overlap_by_size(slices.read(folder)) == []
+    text = " ".join(check(page_of(folder)).text)
+    assert "overlap is not known" in text and "This trace has no calls of MPI" in text
+    assert "or wait for it later" not in text
 
 
 def test_names_of_a_program_are_text(tmp_path):

@@ -79,7 +79,7 @@ def inside_and_outside(functions: dict[str, FunctionTime]) -> tuple[float, float
 
 def overlap_by_size(trace: Trace) -> list[Overlap]:
     """How much of the time of operations at devices their ranks computed. Empty without calls of MPI."""
-    computing = {actor.name: computation_within(actor) for actor in trace.ranks}
+    computing = {actor.name: computation_within(actor) for actor in trace.ranks if actor.slices(COMPUTATION)}
     found: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0, 0, 0])
     for device in trace.devices:
         for one in device.slices("operations"):

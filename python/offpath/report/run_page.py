@@ -154,7 +154,13 @@ def _changes(found: Findings) -> str:
 
 def _overlap(found: Findings) -> str:
     if not found.overlaps:
-        return "<p>No operation went to a device.</p>"
+        some = any(device.slices("operations") for device in found.trace.devices)
+        why = (
+            "Calls of MPI were not traced, so overlap is not known."
+            if some
+            else "No operation went to a device."
+        )
+        return f"<p>{why}</p>"
     rows = [
         [
             escape(one.name),
@@ -268,7 +274,9 @@ def _wires(found: Findings) -> str:
                 f"{units.format_size(wire.received)}B",
                 units.format_seconds(wire.active_s) if wire.active_s else "-",
                 f"{rate / 1e6:.0f} MB/s" if rate else "-",
-                f"{100 * wire.computed_s / wire.active_s:.0f} %" if wire.active_s else "-",
+                f"{100 * wire.computed_s / wire.active_s:.0f} %"
+                if wire.active_s and found.functions
+                else "-",
                 f"{100 * wire.asleep:.0f} %" if wire.asleep is not None else "-",
             ]
         )

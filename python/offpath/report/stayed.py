@@ -29,6 +29,10 @@ _REMEDIES = {
     "with a user-defined reduction": (
         "The device knows MPI's own reductions only. Use one of these where the result allows it."
     ),
+    "windows": (
+        "Windows go to the device if their ranks compute between operations and the flush, or with"
+        " OFFPATH_RMA=all."
+    ),
     "large messages without concurrent computation": (
         "Both ends only wait for these messages. Compute between the start and the wait."
     ),
@@ -47,7 +51,7 @@ class Stayed:
 
     @property
     def remedy(self) -> str:
-        return _REMEDIES.get(self.reason, "")
+        return _REMEDIES.get("windows" if self.call == "windows" else self.reason, "")
 
 
 @dataclass(frozen=True)
