@@ -10,6 +10,7 @@ import pytest
 
 import trace_files
 import trace_processor
+from conftest import eventually, traces
 from offpath import tracing
 from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
@@ -261,6 +262,7 @@ def test_the_trace_processor_reads_the_same(tmp_path):
     ]
     assert ("MPI_Wait", "debug.bytes", "9") in arguments and ("MPI_Wait", "debug.peer", "rank 1") in arguments
     assert flows == [("alltoall", "alltoall")] and errors == []
+    assert eventually(lambda: traces(str(tmp_path / "browser")) == [])
 
 
 def _check_trace_processor(trace, folder, profile):

