@@ -224,6 +224,17 @@ def test_threads_of_one_name_have_lanes_of_their_own(tmp_path):
         _check_otf2(trace, anchor)
 
 
+def test_machines_are_aligned_by_real_time(tmp_path):
+    names = ["MPI_Wait"]
+    wait = trace_files.number(names, "MPI_Wait")
+    for rank, begin, clock in ((0, 100, (0, 1000)), (1, 600, (500, 1200))):
+        chunks = [(7, "main", trace_files.call(begin, begin + 5, wait))]
+        trace_files.write(tmp_path, rank, f"n{rank}", names, chunks, boot=f"b{rank}", clock=clock)
+    trace = slices.read(tmp_path)
+    assert trace.machines == 2 and trace.duration == 205
+    assert [rank.slices("calls")[0].begin for rank in trace.ranks] == [0, 200]
+
+
 def test_the_trace_processor_reads_the_same(tmp_path):
     names = ["MPI_Wait", "alltoall"]
     wait, alltoall = (trace_files.number(names, name) for name in names)

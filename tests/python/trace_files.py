@@ -34,14 +34,15 @@ def number(names, name):
     return len(KINDS) + names.index(name)
 
 
-def write(folder, rank, node, names, chunks, *, dropped=0, process=7):
-    """`rank` -1: a device. `names` follow those of the kinds. A chunk: its thread, the thread's name, and
-    records in the order of time."""
+def write(folder, rank, node, names, chunks, *, dropped=0, process=7, boot="boot", clock=(0, 0)):
+    """`rank` -1: a device. `names` follow those of the kinds. `boot` names the clock of a machine, and
+    `clock` is one moment on it and in real time. A chunk: its thread, the thread's name, and records in the
+    order of time."""
     room = 64 + 32 * max(len(records) for _, _, records in chunks)
     packed = b"".join(name.encode() + b"\0" for name in [*KINDS, *names])
     header = struct.pack(
-        "<8sIIQQQQQQIIii40s64s64s", b"OFPTRAC1", 16384, room, len(chunks), len(chunks), dropped, 0, 0,
-        process, len(KINDS), len(packed), rank, 2, b"boot", node.encode(), b"program",
+        "<8sIIQQQQQQIIii40s64s64s", b"OFPTRAC1", 16384, room, len(chunks), len(chunks), dropped, *clock,
+        process, len(KINDS), len(packed), rank, 2, boot.encode(), node.encode(), b"program",
     )  # fmt: skip
     data = bytearray(header.ljust(256, b"\0") + packed).ljust(16384, b"\0")
     for thread, name, records in chunks:
