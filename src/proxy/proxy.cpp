@@ -310,11 +310,11 @@ void Proxy::sleep_until_event() {
     }
     // No event wakes the proxy for a session that is closing, and a remote client's silence is no event.
     int limit_ms = closing ? 1 : remote_sessions_ > 0 ? tend_interval_ms : -1;
-    if (lost_after_ns_ != UINT64_MAX && engine_->awaits_others()) {
-        const int beat_ms = static_cast<int>(beat_interval_ns_ / 1'000'000);
-        limit_ms = limit_ms < 0 ? beat_ms : std::min(limit_ms, beat_ms);
-    }
     std::uint64_t deadline_ns = UINT64_MAX;
+    // The next round of beats. A late one would notice a loss so late that others have stopped waiting for
+    // it.
+    if (lost_after_ns_ != UINT64_MAX && engine_->awaits_others())
+        deadline_ns = beaten_ns_ + beat_interval_ns_;
     for (const auto& session : sessions_)
         deadline_ns = std::min(deadline_ns, session->deadline_ns());
     if (deadline_ns != UINT64_MAX) {
