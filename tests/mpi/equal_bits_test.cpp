@@ -1,6 +1,7 @@
 // Sums and products of floating-point numbers, computed repeatedly from the same operands, have the same bits
 // each time, whatever trials there are between engines and however long ranks are delayed. Reductions of
 // integers of the same sizes run beside them and may change their engine.
+//   equal_bits_test switch   rank 0 also asks for another engine with MPI_Pcontrol
 #include <chrono>
 #include <cmath>
 #include <complex>
@@ -14,6 +15,8 @@ namespace {
 
 constexpr int calls = 40;
 constexpr std::size_t below = 12'000, above = 40'000;  // doubles, on both sides of the switch-over
+
+bool switches = false;
 
 // The delays differ in every run.
 std::mt19937& delays() {
@@ -48,6 +51,8 @@ void repeat(const char* name, std::size_t count, Start start) {
     const std::vector<int> ints(count, 1);
     std::vector<int> sums(count);
     for (int call = 0; call < calls; ++call) {
+        if (switches && call % (calls / 2) == 0 && check::rank_of(MPI_COMM_WORLD) == 0)
+            MPI_Pcontrol(call == 0 ? 1 : 0);
         MPI_Request requests[2];
         std::fill(result.begin(), result.end(), T{});
         start(mine.data(), result.data(), static_cast<int>(count), &requests[0]);
@@ -86,6 +91,7 @@ void all_reductions(MPI_Datatype type, MPI_Op op, std::size_t count) {
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
+    switches = argc > 1 && std::strcmp(argv[1], "switch") == 0;
     all_reductions<double>(MPI_DOUBLE, MPI_SUM, above);
     all_reductions<double>(MPI_DOUBLE, MPI_PROD, below);
     all_reductions<float>(MPI_FLOAT, MPI_SUM, 2 * above);

@@ -25,6 +25,8 @@ grep -q '^offpath:' "$dir/err.log" && fail "OFFPATH=off is not silent"
 
 run OFFPATH_MIN_BYTES=many && fail "OFFPATH_MIN_BYTES=many is accepted"
 grep -q "^offpath: OFFPATH_MIN_BYTES='many'.*accepted" "$dir/err.log" || fail "no clear error for OFFPATH_MIN_BYTES=many"
+run OFFPATH_DETERMINISTIC=1 OFFPATH_REFINE_SUMS=on && fail "settings that contradict each other are accepted"
+grep -q "^offpath: OFFPATH_DETERMINISTIC=1 and OFFPATH_REFINE_SUMS=on contradict each other" "$dir/err.log" || fail "the contradiction is not told"
 run OFFPATH_OPS=ialltoall,iscam && fail "OFFPATH_OPS=ialltoall,iscam is accepted"
 grep -q "^offpath: OFFPATH_OPS=.*'iscam'.*accepted are default, all" "$dir/err.log" || fail "no clear error for OFFPATH_OPS"
 

@@ -21,6 +21,16 @@ TuningSettings read_tuning_settings() {
     read.first_trial_after = environment::number("OFFPATH_REFINE_AFTER", Slot::usual_first_trial);
     if (!environment::flag("OFFPATH_REFINE", true)) read.first_trial_after = 0;
     read.refine_sums = environment::flag("OFFPATH_REFINE_SUMS", false) ? 1 : 0;
+    if (environment::flag("OFFPATH_DETERMINISTIC", false)) {
+        if (read.refine_sums != 0) {
+            throw std::invalid_argument(
+                "OFFPATH_DETERMINISTIC=1 and OFFPATH_REFINE_SUMS=on contradict each other: accepted is one "
+                "of "
+                "them");
+        }
+        read.deterministic = 1;
+        read.first_trial_after = 0;
+    }
     read.agree_ms = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(environment::number("OFFPATH_AGREE_MS", 250), 1U << 30));
     return read;
@@ -30,6 +40,10 @@ TuningSettings read_tuning_settings() {
 std::vector<TableRow> read_table() {
     const std::string path = environment::text("OFFPATH_TUNING", "");
     if (path.empty() || path == "off") return {};
+    if (tuning_settings.deterministic != 0) {
+        say(fmt::format("OFFPATH_TUNING={} has no effect with OFFPATH_DETERMINISTIC=1", path));
+        return {};
+    }
     try {
         return Table::read(path).rows();
     } catch (const std::invalid_argument& error) {

@@ -12,6 +12,7 @@ namespace offpath::mpi {
 struct TuningSettings {
     std::uint8_t explain = 0;             // print why calls go to the device or the host
     std::uint8_t refine_sums = 0;         // also refine sums of floating-point numbers
+    std::uint8_t deterministic = 0;       // engines depend on the settings only, not on time or a table
     std::uint32_t agree_ms = 250;         // approximate time between two agreements
     std::uint64_t first_trial_after = 0;  // calls before tuning at run time starts; 0: never
 };

@@ -10,8 +10,10 @@
 #include <mutex>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "base/environment.h"
+#include "job_settings.h"
 #include "runtime/runtime.h"
 
 namespace offpath::mpi {
@@ -34,6 +36,7 @@ Switch wanted;
 Mark seen;
 std::string control_file;
 bool pcontrol = false;
+bool refused = false;  // and said so
 
 Mark look() {
     struct stat status {};
@@ -43,6 +46,11 @@ Mark look() {
 }
 
 void want(OpSet ops) {
+    if (tuning_settings.deterministic != 0) {
+        if (!std::exchange(refused, true))
+            say("with OFFPATH_DETERMINISTIC=1 offloading cannot be switched while the program runs");
+        return;
+    }
     wanted = {wanted.number + 1, ops};
 }
 
