@@ -21,7 +21,7 @@ offpath_request* RequestTable::fresh(offpath_context* context) {
     request->context = context;
     request->receives = false;
     request->freed = false;
-    request->traced = 0;
+    request->traced = false;
     request->earlier = Status::ok;
     request->window = nullptr;
     request->flushes = false;
@@ -50,8 +50,8 @@ offpath_request* RequestTable::finished(offpath_context* context, Status status)
 }
 
 void RequestTable::undo(offpath_request* request) {
-    if (request->traced != 0) [[unlikely]]
-        trace::end(trace::Kind::handed_over, request->traced);
+    if (request->traced) [[unlikely]]
+        trace::end(trace::Kind::handed_over, request->trace_id);
     owners_[request->slot] = nullptr;
     free_slots_.push_back(request->slot);
     request->owned.reset();
@@ -79,8 +79,8 @@ bool RequestTable::take(offpath_request* request) {
         request->message = {entry.source, entry.tag, static_cast<std::size_t>(entry.bytes)};
     (status == Status::ok ? completed_ : failed_)++;
     uncount(*request, own);
-    if (request->traced != 0) [[unlikely]]
-        trace::end(trace::Kind::handed_over, request->traced);
+    if (request->traced) [[unlikely]]
+        trace::end(trace::Kind::handed_over, request->trace_id);
     owners_[request->slot] = nullptr;
     free_slots_.push_back(request->slot);
     request->owned.reset();

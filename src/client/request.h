@@ -28,7 +28,7 @@ struct offpath_request {
     std::atomic<std::int32_t> result{OFFPATH_OK};
     bool receives = false;
     bool freed = false;
-    std::uint64_t traced = 0;  // its number in the trace; 0: it is not traced
+    bool traced = false;
     // The window that counts it among the watched, or that it flushes, until it is over.
     offpath_window* window = nullptr;
     std::uint32_t target = 0;
@@ -45,6 +45,7 @@ struct offpath_request {
         std::uintptr_t begin = 0, end = 0;
     };
     std::vector<Used> used;
+    std::uint64_t trace_id = 0;  // if it is traced; last, because other requests do not touch it
 
     offpath::Status seen() const {
         return static_cast<offpath::Status>(result.load(std::memory_order_acquire));

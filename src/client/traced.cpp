@@ -56,8 +56,9 @@ void open_trace(std::uint32_t rank, std::uint32_t size) {
 
 void trace_start(const offpath_team& team, std::uint32_t sequence, const RegisteredSchedule& schedule,
                  offpath_request& request) {
-    request.traced = trace::id_of_start(team.id, team.rank, sequence);
-    trace::begin(trace::Kind::handed_over, request.traced, schedule.bytes_sent, 0, name_of(schedule));
+    request.traced = true;
+    request.trace_id = trace::id_of_start(team.id, team.rank, sequence);
+    trace::begin(trace::Kind::handed_over, request.trace_id, schedule.bytes_sent, 0, name_of(schedule));
 }
 
 }  // namespace offpath::client
