@@ -18,7 +18,7 @@ SECTIONS: dict[str, list[str]] = {
     "How to": [
         "docs/mpi.md", "docs/slurm.md", "docs/openshmem.md", "docs/openmp.md", "docs/bluefield.md",
         "docs/device-ranks.md", "docs/tuning.md", "docs/top.md", "docs/trace.md", "docs/report.md",
-        "docs/advise.md", "docs/soak.md", "docs/aarch64.md",
+        "docs/advise.md", "docs/soak.md", "docs/aarch64.md", "docs/troubleshooting.md",
     ],
     "Applications": ["docs/bspmm.md", "docs/minimd.md", "apps/minimd/README.md", "apps/halo/README.md"],
     "Reference": ["docs/variables.md", "docs/api.md", "docs/daemon.md"],

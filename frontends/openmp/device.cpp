@@ -1,5 +1,6 @@
 #include "openmp/device.h"
 
+#include "base/codes.h"
 #include "base/environment.h"
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ std::int32_t complain(const std::string& text) {
     static std::mutex mutex;
     static std::string last;
     std::lock_guard lock(mutex);
-    if (text != last) std::fprintf(stderr, "offpath: %s\n", text.c_str());
+    if (text != last) std::fprintf(stderr, "offpath: %s\n", with_code(text, Code::target_region).c_str());
     last = text;
     return failure;
 }

@@ -22,7 +22,7 @@ template <typename Function>
 Function* next(const char* name) {
     void* const found = dlsym(RTLD_NEXT, name);
     if (found == nullptr) {
-        std::fprintf(stderr, "offpath-run-time: the program has no %s\n", name);
+        std::fprintf(stderr, "offpath-run-time: the program has no %s [OFP-0410]\n", name);
         std::abort();
     }
     return reinterpret_cast<Function*>(found);

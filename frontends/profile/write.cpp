@@ -87,7 +87,8 @@ std::string site_text(const void* site) {
 }
 
 void complain(const std::string& path) {
-    std::fprintf(stderr, "offpath-profile: %s: cannot be written: %s\n", path.c_str(), std::strerror(errno));
+    std::fprintf(stderr, "offpath-profile: %s: cannot be written: %s [OFP-0205]\n", path.c_str(),
+                 std::strerror(errno));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 // standard's rules for it apply.
 #pragma once
 
+#include "base/codes.h"
 #include "pending.h"
 
 #include <atomic>
@@ -127,13 +128,14 @@ void* internal_alloc(std::size_t bytes);
 inline constexpr std::size_t internal_bytes = std::size_t{32} << 20;
 
 // Writes "offpath: PE 3: <the call of shmem.h on the stack>: <text>" and ends the job with a non-zero code.
-[[noreturn]] void fail(const std::string& text);
+[[noreturn]] void fail(const std::string& text);  // with Code::shmem_call
+[[noreturn]] void fail(const std::string& text, Code code);
 // The same for the loss of a PE or a device, which many PEs detect: the first one writes the line and tells
 // the others, which then end without one.
 [[noreturn]] void fail_lost(const std::string& text);
 // Writes the same line as fail() but does not end the job. For calls that return an error.
-void complain(const std::string& text);
+void complain(const std::string& text, Code code = Code::shmem_call);
 // Reports an error that every PE detects in the same call: only PE 0 writes the line.
-void complain_for_all(const std::string& text);
+void complain_for_all(const std::string& text, Code code = Code::shmem_call);
 
 }  // namespace offpath::shmem

@@ -44,21 +44,26 @@ std::string call_on_the_stack() {
 
 }  // namespace
 
-void complain(const std::string& text) {
+void complain(const std::string& text, Code code) {
     const std::string call = call_on_the_stack();
     const std::string who = world.pes > 0 ? fmt::format("PE {}: ", world.pe) : std::string();
-    const std::string line = fmt::format("offpath: {}{}{}{}\n", who, call, call.empty() ? "" : ": ", text);
+    const std::string line =
+        fmt::format("offpath: {}{}{}{}\n", who, call, call.empty() ? "" : ": ", with_code(text, code));
     std::fwrite(line.data(), 1, line.size(), stderr);
     std::fflush(stderr);
 }
 
-void complain_for_all(const std::string& text) {
-    if (world.pe == 0) complain(text);
+void complain_for_all(const std::string& text, Code code) {
+    if (world.pe == 0) complain(text, code);
+}
+
+void fail(const std::string& text, Code code) {
+    complain(text, code);
+    end_job(1);
 }
 
 void fail(const std::string& text) {
-    complain(text);
-    end_job(1);
+    fail(text, Code::shmem_call);
 }
 
 }  // namespace offpath::shmem

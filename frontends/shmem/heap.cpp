@@ -52,10 +52,12 @@ void* heap_allocate(std::size_t bytes, std::size_t alignment) {
     if (offset != HeapLayout::none) return h.begin + offset;
     const std::size_t largest = h.layout.largest_free();
     lock.unlock();
-    complain_for_all(fmt::format(
-        "{} bytes cannot be had: the symmetric heap has {} bytes (SHMEM_SYMMETRIC_SIZE), of which at "
-        "most {} in one piece are free",
-        bytes, h.bytes, largest));
+    complain_for_all(
+        fmt::format(
+            "{} bytes cannot be had: the symmetric heap has {} bytes (SHMEM_SYMMETRIC_SIZE), of which at "
+            "most {} in one piece are free",
+            bytes, h.bytes, largest),
+        Code::limit);
     return nullptr;
 }
 

@@ -89,12 +89,12 @@ Settings agree_on_settings() {
     try {
         mine.settings = read_settings();
     } catch (const std::invalid_argument& error) {
-        if (world.pe == 0) complain(error.what());
+        if (world.pe == 0) complain(error.what(), Code::setting);
         mine.bad = 1;
     }
     if (world.pe == 0)
         for (const std::string& line : environment::unknown_variables())
-            complain(line);
+            complain(line, Code::setting);
     const std::vector<Say> all = gather(mine);
     if (all[0].bad != 0) end_job(1);
     Settings settings = all[0].settings;
@@ -140,7 +140,7 @@ void succeed_everywhere(bool succeeded, const std::string& problem) {
     const auto failed = std::count(all.begin(), all.end(), 0);
     if (failed == 0) return;
     if (std::find(all.begin(), all.end(), 0) - all.begin() == world.pe)
-        complain(failed == 1 ? problem : fmt::format("{} (of {} PEs)", problem, failed));
+        complain(failed == 1 ? problem : fmt::format("{} (of {} PEs)", problem, failed), Code::no_device);
     meet();  // the message has been written
     end_job(1);
 }

@@ -79,7 +79,7 @@ void fail_lost(const std::string& text) {
     std::this_thread::sleep_for(before_speaking + next_pe * std::min(world.pe, most_next));
     if (has_been_said()) end_job(1);
     if (said != nullptr) tell_others();
-    fail(text);
+    fail(text, Code::shmem_lost);
 }
 
 void open_peer_watch() {

@@ -57,8 +57,10 @@ bool offpath_step_options_parse(const char* text, offpath_step_options_t* option
     for (char* word = good ? strtok_r(words, ",", &rest) : NULL; word != NULL && good;
          word = strtok_r(NULL, ",", &rest))
         if (!(good = read_word(word, &read)))
-            snprintf(problem, problem_bytes,
-                     "--offpath: %.100s is not known: use on, off, cores=N or mpi=openmpi|mpich|none", word);
+            snprintf(
+                problem, problem_bytes,
+                "--offpath: %.100s is not known: use on, off, cores=N or mpi=openmpi|mpich|none [OFP-0604]",
+                word);
     free(words);
     if (good) *options = read;
     return good;
@@ -71,6 +73,7 @@ bool offpath_step_options_argument(const char* word, offpath_step_options_t* opt
         if (dir != NULL) strcpy(options->dir, dir);
         return true;
     }
-    snprintf(problem, problem_bytes, "the line of offpath in plugstack.conf: %.100s is not known", word);
+    snprintf(problem, problem_bytes, "the line of offpath in plugstack.conf: %.100s is not known [OFP-0604]",
+             word);
     return false;
 }

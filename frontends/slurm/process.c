@@ -84,7 +84,7 @@ static _Noreturn void run(const offpath_user_t* user, char* const* command, char
     syscall(SYS_close_range, ready_descriptor + (ready >= 0 ? 1 : 0), ~0U, 0);
     if (!become(user)) _exit(126);
     execve(command[0], command, environment);
-    dprintf(2, "%s cannot be run: %s\n", command[0], strerror(errno));
+    dprintf(2, "%s cannot be run: %s [OFP-0603]\n", command[0], strerror(errno));
     _exit(127);
 }
 

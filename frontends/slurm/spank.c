@@ -124,14 +124,14 @@ static bool preload(spank_t spank) {
     if (mpi == OFFPATH_MPI_UNKNOWN) {
         if (node == 0)
             say("no MPI library is seen in '%.100s', so nothing is offloaded; say which it uses with "
-                "--offpath=mpi=openmpi, mpich or none",
+                "--offpath=mpi=openmpi, mpich or none [OFP-0601]",
                 words > 0 ? word[0] : "");
         return false;
     }
     if (mpi == OFFPATH_MPI_NONE) return true;
     snprintf(library, sizeof library, "%s/%s", step.libraries, offpath_front_end(mpi));
     if (access(library, R_OK) != 0) {
-        if (node == 0) say("%s is missing, so nothing is offloaded", library);
+        if (node == 0) say("%s is missing, so nothing is offloaded [OFP-0601]", library);
         return false;
     }
     const bool joined = has(spank, "LD_PRELOAD", before, sizeof before);
@@ -160,8 +160,7 @@ static void place_device(spank_t spank) {
                          &step.place);
     if (step.place.shared && offpath_cpus_format(&step.place.cpus, list, sizeof list))
         say("the step has no core that its tasks leave free: they share core %s with the device, which is "
-            "slow; "
-            "ask for one core more on each node",
+            "slow; ask for one core more on each node [OFP-0602]",
             list);
 }
 
@@ -173,7 +172,8 @@ static bool make_directory(spank_t spank) {
     spank_get_item(spank, S_JOB_STEPID, &number);
     snprintf(step.dir, sizeof step.dir, "%s/offpath-slurm-%u.%u-XXXXXX", step.options.dir, job, number);
     if (mkdtemp(step.dir) == NULL) {
-        say("no directory can be made in %s, so nothing is offloaded: %s", step.options.dir, strerror(errno));
+        say("no directory can be made in %s, so nothing is offloaded: %s [OFP-0603]", step.options.dir,
+            strerror(errno));
         step.dir[0] = '\0';
         return false;
     }
@@ -206,7 +206,7 @@ int slurm_spank_user_init(spank_t spank, int argc, char* argv[]) {
     spank_get_item(spank, S_JOB_SUPPLEMENTARY_GIDS, &step.user.groups, &step.user.group_count);
     spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &step.tasks);
     if (!find_libraries()) {
-        say("the path of the plug-in cannot be preloaded: %s", step.libraries);
+        say("the path of the plug-in cannot be preloaded: %s [OFP-0601]", step.libraries);
         return 0;
     }
     if (!preload(spank)) return 0;
@@ -257,7 +257,7 @@ static void start_device(spank_t spank, pid_t first_task) {
     char** const environment = device_environment(spank);
     if (environment == NULL || !offpath_process_start(&step.user, command, environment, first_task,
                                                       &step.place.cpus, start_ms, &step.device))
-        say("the device did not start, so nothing is offloaded");
+        say("the device did not start, so nothing is offloaded [OFP-0603]");
     free(environment);
 }
 

@@ -1,4 +1,5 @@
 // MPI_Init, where a rank's trace begins, and MPI_Finalize.
+#include "base/codes.h"
 #include "frontends/trace/scope.h"
 
 #include <offpath/types.h>
@@ -30,7 +31,7 @@ void open_trace(std::uint64_t entered_ns, const char* call) {
     } catch (const std::exception& error) {
         problem = error.what();
     }
-    if (!problem.empty()) std::fprintf(stderr, "offpath: %s\n", problem.c_str());
+    if (!problem.empty()) std::fprintf(stderr, "offpath: %s\n", with_code(problem, Code::file).c_str());
     if (!trace::on()) return;
     first_call = trace::number_of(call_names[0]);
     for (std::uint16_t i = 1; i < call_count; ++i)

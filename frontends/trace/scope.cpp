@@ -10,7 +10,7 @@ namespace offpath::traced {
 void* next(const char* name) {
     void* const found = dlsym(RTLD_NEXT, name);
     if (found != nullptr) return found;
-    std::fprintf(stderr, "offpath: the tracer finds no %s behind it\n", name);
+    std::fprintf(stderr, "offpath: the tracer finds no %s behind it [OFP-0410]\n", name);
     std::abort();
 }
 

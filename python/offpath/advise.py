@@ -9,6 +9,7 @@ from pathlib import Path
 
 from offpath import profiles, sim, units
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.profiles import Profile, Site
 
@@ -185,7 +186,7 @@ def replay(
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = done.stderr.strip() or f"{sim.PROGRAM} ended with code {done.returncode}"
-        raise OffpathError(lines.removeprefix(f"{sim.PROGRAM}: "))
+        raise OffpathError(Code.JOB_FAILED, lines.removeprefix(f"{sim.PROGRAM}: "))
     return json.loads(done.stdout)
 
 

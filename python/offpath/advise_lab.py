@@ -9,6 +9,7 @@ from pathlib import Path
 from offpath import advise, lab_times, preload, profiles
 from offpath.advise import Advice
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster, LabSpec
@@ -43,7 +44,10 @@ def run_time(cluster: Cluster, engine: Engine, program: list[str], folder: Path)
     _run(cluster, _with(engine, library, cluster, OFFPATH_RUN_TIME=str(folder)), program)
     found = [float(file.read_text()) for file in folder.iterdir()]
     if not found:
-        raise OffpathError("the program does not call MPI_Init and MPI_Finalize of C, so it cannot be timed")
+        raise OffpathError(
+            Code.MPI_LIBRARY,
+            "the program does not call MPI_Init and MPI_Finalize of C, so it cannot be timed",
+        )
     return max(found)
 
 
@@ -68,7 +72,7 @@ def simulated_s(
 
 def _with(engine: Engine, library: Path, cluster: Cluster, **variables: str) -> Engine:
     if not library.exists():
-        raise OffpathError(f"{library} is missing", "run `make build`")
+        raise OffpathError(Code.NOT_INSTALLED, f"{library} is missing", "run `make build`")
     loaded = preload.variables(library, cluster.spec.environment)
     return replace(engine, environment=engine.environment | variables | loaded)
 
@@ -78,6 +82,7 @@ def _run(cluster: Cluster, engine: Engine, program: list[str]) -> None:
     if result.exit_code != 0:
         tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-8:], *result.complaints])
         raise OffpathError(
+            Code.JOB_FAILED,
             f"{engine.label}: the program failed with code {result.exit_code}\n{tail}",
             code=result.exit_code,
         )

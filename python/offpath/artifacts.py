@@ -6,6 +6,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
@@ -71,6 +72,7 @@ class Artifacts:
         path = self.root / relative
         if not path.exists():
             raise OffpathError(
+                Code.NOT_INSTALLED,
                 f"{what} is not built: {path} is missing",
                 hint
                 or "run `make build` in the source directory, or install offpath's packages, or name another"
@@ -87,7 +89,9 @@ def aarch64_command(program: str) -> list[str]:
     for needed in (path, runner):
         if not needed.exists():
             raise OffpathError(
-                f"the aarch64 build of {program} is not there: {needed} is missing", "run make aarch64"
+                Code.NOT_INSTALLED,
+                f"the aarch64 build of {program} is not there: {needed} is missing",
+                "run make aarch64",
             )
     return [str(runner), str(path)]
 

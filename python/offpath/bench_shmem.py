@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from offpath import console, oshmem, stats, units
+from offpath.codes import Code
 from offpath.device_ranks import HOST
 from offpath.errors import OffpathError
 from offpath.lab import network
@@ -56,9 +57,13 @@ class ShmemSpec:
             *((size, "--sizes", 1, SIZES[-1]) for size in self.sizes),
         ):
             if not low <= value <= high:
-                raise OffpathError(f"{name} {value:g} is out of range", f"use {low:g} to {high:g}")
+                raise OffpathError(
+                    Code.OPTION, f"{name} {value:g} is out of range", f"use {low:g} to {high:g}"
+                )
         if INTER in self.places and nodes < 2:
-            raise OffpathError("measurements between nodes need two nodes", "use --nodes 2, or --where intra")
+            raise OffpathError(
+                Code.OPTION, "measurements between nodes need two nodes", "use --nodes 2, or --where intra"
+            )
 
 
 class ShmemBench:
@@ -71,7 +76,7 @@ class ShmemBench:
             self.programs["host"] = host
         self.engines = [name for name in spec.engines if name in self.programs]
         if "host" in spec.engines and "host" not in self.engines:
-            console.warn("the host has no OpenSHMEM, so there is nothing to compare with")
+            console.warn(Code.NOTHING_TO_DO, "the host has no OpenSHMEM, so there is nothing to compare with")
 
     def measure(self) -> list[dict]:
         found = []

@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.table import Table
 
 from offpath import console, openmp, stats, units
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi, network
 from offpath.lab.cluster import Cluster, LabSpec, measured
@@ -43,6 +44,7 @@ class TargetSpec:
     def check(self, lab: LabSpec) -> None:
         if lab.nodes not in (1, 2) or lab.ranks_per_node != 1:
             raise OffpathError(
+                Code.OPTION,
                 "this benchmark runs one program on one node, and MPI on at most two nodes",
                 "use --nodes 1 or 2, and leave --ranks-per-node out",
             )
@@ -51,7 +53,7 @@ class TargetSpec:
             (self.repeats, "--repeats", 10, 10000),
         ):
             if not low <= value <= high:
-                raise OffpathError(f"{name} {value} is out of range", f"use {low} to {high}")
+                raise OffpathError(Code.OPTION, f"{name} {value} is out of range", f"use {low} to {high}")
 
 
 def engines(program: Path) -> list[Engine]:
@@ -85,7 +87,9 @@ def measure(cluster: Cluster, spec: TargetSpec) -> list[dict]:
                 progress.update(task, description=f"run {run + 1} of {spec.runs}: {what}")
                 said = measured(part.run(engine, line, capture=True), what, verifies=False)
                 if said["devices"] < 1:
-                    raise OffpathError(f"{what}: OpenMP found no device", "see `offpath info`", code=1)
+                    raise OffpathError(
+                        Code.WRONG_RESULTS, f"{what}: OpenMP found no device", "see `offpath info`", code=1
+                    )
                 found.append(said["rows"])
                 progress.advance(task)
     place = cluster.placements[0]

@@ -16,6 +16,7 @@ from rich.table import Table
 from offpath import console, oshmem, stats, units
 from offpath.artifacts import Artifacts
 from offpath.bspmm_names import HOSTED, PHASES, VARIANTS
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster, measured
@@ -47,9 +48,11 @@ class BspmmSpec:
             *((mesh, "--mesh", 1, 1024) for mesh in self.meshes),
         ):
             if not low <= value <= high:
-                raise OffpathError(f"{name} {value} is out of range", f"use {low} to {high}")
+                raise OffpathError(Code.OPTION, f"{name} {value} is out of range", f"use {low} to {high}")
         if self.sparsity is not None and not 0 <= self.sparsity < 1:
-            raise OffpathError(f"--sparsity {self.sparsity:g} is out of range", "use 0 or more, less than 1")
+            raise OffpathError(
+                Code.OPTION, f"--sparsity {self.sparsity:g} is out of range", "use 0 or more, less than 1"
+            )
         units.check_known(self.variants, "variant", VARIANTS)
 
 
@@ -73,7 +76,8 @@ def contenders(artifacts: Artifacts, spec: BspmmSpec, across_nodes: bool) -> lis
     hosts = oshmem.program(artifacts, PROGRAM)
     if hosts is None:
         console.warn(
-            "the host has no OpenSHMEM, so its variants are left out; of the host's libraries there is MPI"
+            Code.NOTHING_TO_DO,
+            "the host has no OpenSHMEM, so its variants are left out; of the host's libraries there is MPI",
         )
     ours = str(artifacts.program(PROGRAM))
     found = []

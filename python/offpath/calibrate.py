@@ -18,6 +18,7 @@ from rich.table import Table
 
 from offpath import console, lab_times, stats, units
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import placement
 from offpath.lab_times import Point, Shape
@@ -95,7 +96,9 @@ def read(file: Path) -> tuple[dict[str, list[float]], list[Measured]]:
                 raise ValueError(f"other operations or sizes in {one.shape}")
         return {name: [float(value) for value in content["micro"][name]] for name in MICRO_NAMES}, measured
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise OffpathError(f"{file}: not written by `offpath calibrate --json`: {error!r}") from error
+        raise OffpathError(
+            Code.INPUT_FILE, f"{file}: not written by `offpath calibrate --json`: {error!r}"
+        ) from error
 
 
 def micro(artifacts: Artifacts) -> dict[str, list[float]]:
@@ -109,7 +112,9 @@ def micro(artifacts: Artifacts) -> dict[str, list[float]]:
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise OffpathError(f"{MICRO} failed with code {done.returncode}\n{done.stderr.strip()}")
+            raise OffpathError(
+                Code.JOB_FAILED, f"{MICRO} failed with code {done.returncode}\n{done.stderr.strip()}"
+            )
         runs = json.loads(file.read_text())["benchmarks"]
     found: dict[str, list[float]] = {}
     for run in runs:

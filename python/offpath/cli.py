@@ -6,6 +6,7 @@ import sys
 import typer
 
 from offpath import artifacts, console
+from offpath.codes import Code, with_code
 from offpath.commands import (
     advise,
     bench,
@@ -70,7 +71,8 @@ def main() -> int:
         code = app(standalone_mode=False, prog_name="offpath")
         return code if isinstance(code, int) else 0
     except OffpathError as error:
-        console.err.print(f"[red]offpath: error:[/red] {console.escape(str(error))}", soft_wrap=True)
+        message = console.escape(with_code(str(error), error.kind))
+        console.err.print(f"[red]offpath: error:[/red] {message}", soft_wrap=True)
         if error.hint:
             console.err.print(f"         {console.escape(error.hint)}", soft_wrap=True)
         return error.code
@@ -88,4 +90,5 @@ def main() -> int:
         if show is None or not hasattr(error, "exit_code"):
             raise
         show()
+        console.err.print(f"[dim]{console.escape(f'[{Code.OPTION}]')}[/dim]")
         return error.exit_code

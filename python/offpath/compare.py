@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.table import Table
 
 from offpath import console, metrics, stats, timing_lines, twins, units
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi, sandbox
 from offpath.lab.cluster import Cluster, JobResult
@@ -37,7 +38,7 @@ def choose_engines(names: str | None, baselines: str, program: list[str]) -> lis
             named += units.split_list(baselines, "baselines")
     for name in named:
         if name not in mpi.ENGINES:
-            raise OffpathError(f"engine {name!r} is not known", "use " + ", ".join(mpi.ENGINES))
+            raise OffpathError(Code.OPTION, f"engine {name!r} is not known", "use " + ", ".join(mpi.ENGINES))
     twins.check([mpi.ENGINES[name] for name in named], program)
     possible = [name for name in more if not mpi.ENGINES[name].mpich or twins.missing(program) is None]
     if possible != more and not sandbox.inside():
@@ -78,13 +79,14 @@ def compare(
                     sys.stdout.flush()
                     sys.stderr.write(result.stderr)
                 for complaint in result.complaints:
-                    console.warn(f"{engine.name}, run {run + 1}: {complaint}")
+                    console.warn(Code.JOB_FAILED, f"{engine.name}, run {run + 1}: {complaint}")
                 progress.advance(task)
                 if result.exit_code != 0:
                     tail = "\n".join((result.stderr or result.stdout).strip().splitlines()[-15:])
                     console.warn(
+                        Code.JOB_FAILED,
                         f"{engine.label}, run {run + 1}: the program ended with code"
-                        f" {result.exit_code}\n{tail}"
+                        f" {result.exit_code}\n{tail}",
                     )
     return {
         "program": program,
@@ -190,7 +192,7 @@ def show(report: dict) -> None:
         name for name in report["engines"] if any(name in entry for entry in report["summary"].values())
     ]
     if not engines:
-        console.warn("no run succeeded, so there is nothing to compare")
+        console.warn(Code.NOTHING_TO_DO, "no run succeeded, so there is nothing to compare")
         return
     runs = max((record["run"] for record in report["runs"]), default=0) + 1
     # Each library has its own table, so that the tables fit into a terminal.
@@ -273,11 +275,12 @@ def _show_verdict(report: dict) -> None:
     failed = [record for record in report["runs"] if record["failed"]]
     for record in failed:
         console.warn(
+            Code.JOB_FAILED,
             f"{record['engine']}, run {record['run'] + 1} failed with code {record['exit_code']} and is not"
-            " counted"
+            " counted",
         )
     for line in report["differences"][:10]:
-        console.warn(line)
+        console.warn(Code.JOB_FAILED, line)
     if not failed and not report["differences"]:
         said = all(record["results"].get("verified") is True for record in report["runs"])
         console.out.print(

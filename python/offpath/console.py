@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from offpath.codes import Code, with_code
+
 _PIPED_WIDTH = 200  # width of tables that go to a file or a pipe
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
@@ -19,8 +21,8 @@ def note(message: str) -> None:
     err.print(f"[dim]offpath:[/dim] {escape(message)}", soft_wrap=True)
 
 
-def warn(message: str) -> None:
-    err.print(f"[yellow]offpath: warning:[/yellow] {escape(message)}", soft_wrap=True)
+def warn(code: Code, message: str) -> None:
+    err.print(f"[yellow]offpath: warning:[/yellow] {escape(with_code(message, code))}", soft_wrap=True)
 
 
 def progress() -> "Progress | PlainProgress":

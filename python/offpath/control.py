@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import owner
 
@@ -38,9 +39,10 @@ def running(root: Path | None = None) -> list[Job]:
 
 def text_of(state: str, ops: str | None) -> str:
     if state not in ("on", "off", "ops"):
-        raise OffpathError(f"{state!r} is not known", "use on, off, or ops LIST")
+        raise OffpathError(Code.OPTION, f"{state!r} is not known", "use on, off, or ops LIST")
     if (state == "ops") != bool(ops):
         raise OffpathError(
+            Code.OPTION,
             "ops and a list of operations belong together",
             "for example: offpath control ops ibcast,ialltoall",
         )
@@ -54,4 +56,4 @@ def tell(file: Path, text: str) -> None:
         beside.write_text(text + "\n")
         beside.replace(file)
     except OSError as error:
-        raise OffpathError(f"{file} cannot be written: {error.strerror}") from error
+        raise OffpathError(Code.OUTPUT_FILE, f"{file} cannot be written: {error.strerror}") from error

@@ -8,6 +8,7 @@ The C side is include/offpath/device_ranks.h. It splits such a job by the variab
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 KIND_VARIABLE = "OFFPATH_RANK_KIND"
@@ -111,7 +112,7 @@ def read_machines(path: Path, devices: bool) -> list[Machine]:
         text = path.read_text()
     except OSError as error:
         raise OffpathError(
-            f"{path} cannot be read: {error.strerror}", "name a file with one machine a line"
+            Code.INPUT_FILE, f"{path} cannot be read: {error.strerror}", "name a file with one machine a line"
         ) from error
     return parse_machines(text, str(path), devices)
 
@@ -135,20 +136,23 @@ def parse_machines(text: str, where: str, devices: bool) -> list[Machine]:
             or not value.isdigit()
             or int(value) < 1
         ):
-            raise OffpathError(f"{where}, line {number}: {line.strip()!r} is not understood", f"write {form}")
+            raise OffpathError(
+                Code.DEVICES, f"{where}, line {number}: {line.strip()!r} is not understood", f"write {form}"
+            )
         node = names[0] if len(names) == 2 else None
         # In a list for OFFPATH_DEVICES, the port is the daemon's. MPI does not use it to start ranks.
         name = names[-1].rpartition(":")[0] if devices and names[-1].count(":") == 1 else names[-1]
         machines.append(Machine(name, int(value), node))
     if not machines:
-        raise OffpathError(f"{where} names no machine", f"write lines of the form {form}")
+        raise OffpathError(Code.DEVICES, f"{where} names no machine", f"write lines of the form {form}")
     if devices and len({machine.node is None for machine in machines}) > 1:
         raise OffpathError(
+            Code.DEVICES,
             f"{where} names the node in some lines and not in others",
             "write NODE ADDRESS in all lines, or ADDRESS in all",
         )
     if not devices and len({machine.name for machine in machines}) < len(machines):
-        raise OffpathError(f"{where} names a host twice", "write one line a host, with slots=N")
+        raise OffpathError(Code.DEVICES, f"{where} names a host twice", "write one line a host, with slots=N")
     return machines
 
 
@@ -157,6 +161,7 @@ def pair_machines(hosts: list[Machine], devices: list[Machine]) -> list[list[Mac
     if devices[0].node is None:
         if len(devices) != len(hosts):
             raise OffpathError(
+                Code.DEVICES,
                 f"there are {len(hosts)} hosts and {len(devices)} devices, and the devices' file does not say"
                 " which belong together",
                 "name as many devices as hosts, in the same order, or write NODE ADDRESS in each line",
@@ -167,6 +172,7 @@ def pair_machines(hosts: list[Machine], devices: list[Machine]) -> list[list[Mac
     for device in devices:
         if device.node not in known:
             raise OffpathError(
+                Code.DEVICES,
                 f"device {device.name} belongs to {device.node}, which is not among the hosts",
                 "hosts: " + ", ".join(known),
             )
@@ -174,7 +180,9 @@ def pair_machines(hosts: list[Machine], devices: list[Machine]) -> list[list[Mac
     without = [host.name for host, its in zip(hosts, found, strict=True) if not its]
     if without:
         raise OffpathError(
-            f"no device is named for {', '.join(without)}", "give every host a device, or leave the host out"
+            Code.DEVICES,
+            f"no device is named for {', '.join(without)}",
+            "give every host a device, or leave the host out",
         )
     return found
 
@@ -207,20 +215,24 @@ def parse_part(words: list[str], what: str) -> Part:
         follow = 0 if name in _FLAGS else 2 if name in _TWO_WORDS else 1
         if name in _PLACED_HERE:
             raise OffpathError(
+                Code.OPTION,
                 f"mpirun's {words[at]} cannot be used here",
                 "with --dpu-ranks the ranks' places come from the files of hosts and devices",
             )
         if follow == 1 and name not in _ONE_WORD | _COUNTS | _PER_NODE | _HOSTFILE:
             raise OffpathError(
+                Code.OPTION,
                 f"mpirun's option {words[at]} is not known here",
                 "set parameters as variables instead: OMPI_MCA_name=value",
             )
         if at + follow >= len(words):
-            raise OffpathError(f"mpirun's {words[at]} lacks a value, or no program follows it")
+            raise OffpathError(Code.OPTION, f"mpirun's {words[at]} lacks a value, or no program follows it")
         value = words[at + follow]
         if name in _COUNTS | _PER_NODE and (not value.isdigit() or int(value) < 1):
             raise OffpathError(
-                f"mpirun's {words[at]} {value} is out of range", "use a number of ranks, 1 or more"
+                Code.OPTION,
+                f"mpirun's {words[at]} {value} is out of range",
+                "use a number of ranks, 1 or more",
             )
         if name in _COUNTS:
             total = int(value)
@@ -233,7 +245,9 @@ def parse_part(words: list[str], what: str) -> Part:
         at += 1 + follow
     if at == len(words) and what == "the hosts":
         raise OffpathError(
-            "no program is given", "write offpath run --dpu-ranks ... -- mpirun [OPTIONS] PROGRAM [ARGS]"
+            Code.OPTION,
+            "no program is given",
+            "write offpath run --dpu-ranks ... -- mpirun [OPTIONS] PROGRAM [ARGS]",
         )
     return Part(options, words[at:], total, per_node, hostfile)
 
@@ -243,6 +257,7 @@ def rank_counts(part: Part, slots: list[int], what: str) -> list[int]:
     if part.per_node is not None:
         if part.total is not None and part.total != part.per_node * len(slots):
             raise OffpathError(
+                Code.OPTION,
                 f"{part.total} ranks of {what} are not {part.per_node} on each of {len(slots)} machines",
                 "leave one of the two numbers out",
             )
@@ -251,6 +266,7 @@ def rank_counts(part: Part, slots: list[int], what: str) -> list[int]:
         return slots
     if part.total % len(slots) != 0:
         raise OffpathError(
+            Code.OPTION,
             f"{part.total} ranks cannot be dealt out evenly to {len(slots)} machines of {what}, which have"
             f" {sum(slots)} slots",
             f"use a multiple of {len(slots)}, or as many ranks as there are slots",
@@ -264,6 +280,7 @@ def build(
     """The MPMD command line of `mpirun [OPTIONS] PROGRAM [ARGS] [: [OPTIONS] DEVICE_PROGRAM [ARGS]]`."""
     if Path(command[0]).name not in _LAUNCHERS:
         raise OffpathError(
+            Code.OPTION,
             f"--dpu-ranks builds the command line of Open MPI's mpirun, not of {Path(command[0]).name}",
             f"with another launcher set {KIND_VARIABLE} and {NODE_VARIABLE} for each program yourself:"
             " docs/device-ranks.md",
@@ -273,6 +290,7 @@ def build(
         parts.append([]) if word == ":" else parts[-1].append(word)
     if len(parts) > 2:
         raise OffpathError(
+            Code.OPTION,
             f"{len(parts)} programs are given",
             "write the hosts' program, and after a colon the devices' if it is another one",
         )
@@ -280,17 +298,21 @@ def build(
     device_part = parse_part(parts[1], "the devices") if len(parts) == 2 else Part([], [])
     if device_part.command and device_program:
         raise OffpathError(
-            "the devices' program is given twice", "give either --device-program or a program after the colon"
+            Code.OPTION,
+            "the devices' program is given twice",
+            "give either --device-program or a program after the colon",
         )
     for part in (host_part, device_part):
         if part.hostfile is not None and (part is device_part or hosts is not None):
             raise OffpathError(
-                "mpirun's --hostfile contradicts the files of hosts and devices", "leave it out"
+                Code.DEVICES, "mpirun's --hostfile contradicts the files of hosts and devices", "leave it out"
             )
     if hosts is None:
         if host_part.hostfile is None:
             raise OffpathError(
-                "the hosts are not known", "name them with --hosts FILE, or with mpirun's --hostfile"
+                Code.DEVICES,
+                "the hosts are not known",
+                "name them with --hosts FILE, or with mpirun's --hostfile",
             )
         hosts = read_machines(host_part.hostfile, devices=False)
     paired = pair_machines(hosts, devices)

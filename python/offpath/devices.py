@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 DEFAULT_PORT = 7471
@@ -43,7 +44,7 @@ def parse(text: str) -> list[RemoteDevice]:
     for part in text.split(","):
         node, equals, address = part.partition("=")
         if not equals:
-            raise OffpathError(f"devices: {part!r} is no NODE=ADDR[:PORT]", _ACCEPTED)
+            raise OffpathError(Code.DEVICES, f"devices: {part!r} is no NODE=ADDR[:PORT]", _ACCEPTED)
         found.append(_device(node.strip(), address.strip(), "devices"))
     return _checked(found, "devices")
 
@@ -61,7 +62,9 @@ def _parse_file(path: Path) -> list[RemoteDevice]:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise OffpathError(
-            f"devices: {path} cannot be read: {getattr(error, 'strerror', None) or error}", _ACCEPTED
+            Code.INPUT_FILE,
+            f"devices: {path} cannot be read: {getattr(error, 'strerror', None) or error}",
+            _ACCEPTED,
         ) from error
     found = []
     for number, line in enumerate(lines, 1):
@@ -69,10 +72,12 @@ def _parse_file(path: Path) -> list[RemoteDevice]:
         if not words:
             continue
         if len(words) != 2:
-            raise OffpathError(f"{path}, line {number}: {line.strip()!r} is no NODE ADDR[:PORT]", _ACCEPTED)
+            raise OffpathError(
+                Code.DEVICES, f"{path}, line {number}: {line.strip()!r} is no NODE ADDR[:PORT]", _ACCEPTED
+            )
         found.append(_device(words[0], words[1], f"{path}, line {number}"))
     if not found:
-        raise OffpathError(f"devices: {path} names no device", _ACCEPTED)
+        raise OffpathError(Code.DEVICES, f"devices: {path} names no device", _ACCEPTED)
     return _checked(found, str(path))
 
 
@@ -93,7 +98,9 @@ def _device(node: str | None, text: str, where: str) -> RemoteDevice:
         or node == ""
     ):
         raise OffpathError(
-            f"{where}: {text!r} is no address of a device", _ACCEPTED + "; an IPv6 address in brackets"
+            Code.DEVICES,
+            f"{where}: {text!r} is no address of a device",
+            _ACCEPTED + "; an IPv6 address in brackets",
         )
     return RemoteDevice(node, host, int(digits))
 
@@ -101,7 +108,7 @@ def _device(node: str | None, text: str, where: str) -> RemoteDevice:
 def _checked(found: list[RemoteDevice], where: str) -> list[RemoteDevice]:
     names = [device.node for device in found if device.node is not None]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise OffpathError(f"{where}: {', '.join(twice)} is named twice", "one device a node")
+        raise OffpathError(Code.DEVICES, f"{where}: {', '.join(twice)} is named twice", "one device a node")
     return found
 
 
@@ -111,18 +118,24 @@ def check_key_file(path: Path) -> Path:
         about = path.stat()
         content = path.read_bytes()
     except OSError as error:
-        raise OffpathError(f"the key file {path} cannot be read: {error.strerror}") from error
+        raise OffpathError(
+            Code.INPUT_FILE, f"the key file {path} cannot be read: {error.strerror}"
+        ) from error
     if not stat.S_ISREG(about.st_mode):
-        raise OffpathError(f"the key file {path} is not a file")
+        raise OffpathError(Code.DEVICES, f"the key file {path} is not a file")
     if about.st_mode & 0o077:
         raise OffpathError(
+            Code.DEVICES,
             f"the key file {path} can be read or written by others (mode {stat.S_IMODE(about.st_mode):04o})",
             f"chmod 600 {path}",
         )
     if about.st_uid not in (0, os.geteuid()):
-        raise OffpathError(f"the key file {path} belongs to user {about.st_uid}, not to you or root")
+        raise OffpathError(
+            Code.DEVICES, f"the key file {path} belongs to user {about.st_uid}, not to you or root"
+        )
     if not _KEY_BYTES[0] <= len(content) <= _KEY_BYTES[1]:
         raise OffpathError(
+            Code.DEVICES,
             f"the key file {path} holds {len(content)} bytes; a key has {_KEY_BYTES[0]} to {_KEY_BYTES[1]}",
             f"head -c 32 /dev/urandom > {path}",
         )

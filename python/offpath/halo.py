@@ -12,6 +12,7 @@ from rich.table import Table
 
 from offpath import console, stats, units
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster, measured
@@ -77,10 +78,12 @@ class HaloSpec:
             *((size, f"--sizes-{dims}d", 10**9) for dims, each in self.sizes.items() for size in each),
         ):
             if not 1 <= value <= high:
-                raise OffpathError(f"{name} {value} is out of range", f"use 1 to {high}")
+                raise OffpathError(Code.OPTION, f"{name} {value} is out of range", f"use 1 to {high}")
         for variant in self.variants:
             if variant not in LABELS:
-                raise OffpathError(f"--variants: there is no {variant}", f"use some of {', '.join(LABELS)}")
+                raise OffpathError(
+                    Code.OPTION, f"--variants: there is no {variant}", f"use some of {', '.join(LABELS)}"
+                )
 
     def settings(self) -> list[Setting]:
         return [
@@ -145,7 +148,9 @@ def rows_of(setting: Setting, taken: dict[str, list[dict]]) -> list[dict]:
     sums = {one["checksum"] for found in taken.values() for one in found}
     if len(sums) != 1:
         raise OffpathError(
-            f"{describe(setting)}: the variants gave different results: {sorted(sums)}", code=1
+            Code.WRONG_RESULTS,
+            f"{describe(setting)}: the variants gave different results: {sorted(sums)}",
+            code=1,
         )
     rows: list[dict] = []
     for contender in CONTENDERS:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from offpath import metrics, units
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import network
 from offpath.lab.network import Link
@@ -82,9 +83,11 @@ def measure(shape: Shape, wanted: list[Point], artifacts: Artifacts, seconds: fl
     said = metrics.last_json_object(done.stdout)
     if done.returncode != 0 or said is None:
         tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
-        raise OffpathError(f"the lab failed with code {done.returncode} ({shape})\n{tail}")
+        raise OffpathError(Code.JOB_FAILED, f"the lab failed with code {done.returncode} ({shape})\n{tail}")
     if shape.engine == "offpath" and "runs on the host's MPI" in done.stderr:
-        raise OffpathError(f"the lab's devices did not take part ({shape})\n{done.stderr.strip()}")
+        raise OffpathError(
+            Code.WRONG_RESULTS, f"the lab's devices did not take part ({shape})\n{done.stderr.strip()}"
+        )
     return said["rows"]
 
 
@@ -118,6 +121,7 @@ def simulate(figures: Mapping, shape: Shape, wanted: list[Point], artifacts: Art
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise OffpathError(
-            done.stderr.strip().removeprefix(f"{PROGRAM}: ").replace(str(file), figures["name"])
+            Code.JOB_FAILED,
+            done.stderr.strip().removeprefix(f"{PROGRAM}: ").replace(str(file), figures["name"]),
         )
     return json.loads(done.stdout)["rows"]

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from offpath import console, control, devices, logs, mpi_library, openmp, preload, tuning_table
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import owner, placement
 from offpath.lab.clean import end_daemons
@@ -108,6 +109,7 @@ def prepare(
     for name, value in variables.items():
         if separators in value and (launcher != "srun" or name == "LD_PRELOAD"):
             raise OffpathError(
+                Code.MPI_LIBRARY,
                 f"{name}={value} cannot be handed to the ranks: it contains {separators!r}",
                 "use a path without it",
             )
@@ -169,7 +171,9 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
             try:
                 process = subprocess.Popen(command, env=environment)
             except OSError as error:
-                raise OffpathError(f"{command[0]!r} cannot be run: {error.strerror}") from error
+                raise OffpathError(
+                    Code.NOT_INSTALLED, f"{command[0]!r} cannot be run: {error.strerror}"
+                ) from error
             code = wait_for(process)
             if not options.remote:
                 _tell(session, code, command, mpi)
@@ -198,7 +202,9 @@ def _tell(session: Path, code: int, command: list[str], mpi: str) -> None:
                 " without MPI"
             )
     elif code != 0 and (lines := logs.last_lines(log)):
-        console.warn(f"the job failed; the last log lines of the device on this node:{lines}")
+        console.warn(
+            Code.JOB_FAILED, f"the job failed; the last log lines of the device on this node:{lines}"
+        )
 
 
 def wait_for(process: subprocess.Popen) -> int:
@@ -235,7 +241,7 @@ def _end(session: Path, keep_logs: bool) -> None:
     while end_daemons(session) and time.monotonic() < deadline:
         time.sleep(0.05)
     if end_daemons(session, signal.SIGKILL):
-        console.warn("a device did not stop in time and was killed")
+        console.warn(Code.DAEMON, "a device did not stop in time and was killed")
     if keep_logs:
         logs.keep(session, into := logs.folder())
         console.note(f"the logs of this node's device are in {into}")

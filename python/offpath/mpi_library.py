@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from offpath import console
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 KINDS = {"openmpi": "Open MPI", "mpich": "MPICH", "abi": "the MPI ABI"}
@@ -44,33 +45,40 @@ class Use:
     library: str
     file: Path
 
+    def __str__(self) -> str:
+        return "{file} (with {library})".format(**vars(self))
+
 
 def of_job(command: list[str], chosen: str | None, needed: bool = True) -> str:
     """The MPI of the job that `command` starts, or `chosen` if the user has named one. Unless `needed`, the
     job may use no MPI."""
     if chosen is not None:
         if chosen not in (*KINDS, NONE):
-            raise OffpathError(f"--mpi {chosen!r} is not known", f"use {', '.join(KINDS)} or {NONE}")
+            raise OffpathError(
+                Code.OPTION, f"--mpi {chosen!r} is not known", f"use {', '.join(KINDS)} or {NONE}"
+            )
         return chosen
     launcher = launcher_of(command)
     found = next(uses(command[1:] if launcher else command), None)
     if found is not None:
         if found.kind not in KINDS:
             raise OffpathError(
-                f"{found.file} uses {found.kind} ({found.library}), for which offpath has no front end", _SAY
+                Code.MPI_LIBRARY, f"{found} uses {found.kind}, for which offpath has no front end", _SAY
             )
         return found.kind
     if launcher is None and not needed:
         return NONE
     if launcher is None:
         console.warn(
+            Code.MPI_LIBRARY,
             f"there is nothing to do: no MPI library is seen in {shlex.join(command)}, and so nothing is"
-            f" loaded before it; {_SAY}"
+            f" loaded before it; {_SAY}",
         )
         return NONE
     kind = launcher_kind(command[0])
     if kind is None:
         raise OffpathError(
+            Code.MPI_LIBRARY,
             f"which MPI {shlex.join(command)} uses cannot be told: none of its programs needs an MPI library",
             _SAY,
         )
@@ -82,8 +90,9 @@ def of_program(program: list[str]) -> str:
     found = next(uses(program), None)
     if found is not None and found.kind not in ("openmpi", "mpich"):
         raise OffpathError(
+            Code.MPI_LIBRARY,
             f"{found.file} uses {KINDS.get(found.kind, found.kind)} ({found.library}), which the lab cannot"
-            " start"
+            " start",
         )
     return found.kind if found else "openmpi"
 
@@ -97,6 +106,7 @@ def check_front_end(command: list[str], front_end: Path) -> None:
     made_for = next((name for name, _ in _needs(front_end) if kind_of(name)), found.library)
     if made_for != found.library:
         raise OffpathError(
+            Code.MPI_LIBRARY,
             f"{found.file} needs MPICH as {found.library}, and {front_end} is made for MPICH as {made_for}",
             "build offpath for that MPICH (OFFPATH_MPICH_INCLUDE_DIR, OFFPATH_MPICH_LIBRARY), or run the"
             " program without it: --mpi none",
@@ -116,6 +126,7 @@ def start_with(command: list[str], kind: str) -> list[str]:
     other = next(filter(shutil.which, _OTHER_LAUNCHERS[kind]), None)
     if other is None or Path(command[0]).name not in ("mpirun", "mpiexec"):
         raise OffpathError(
+            Code.MPI_LIBRARY,
             f"the program uses {KINDS[kind]}, and {command[0]} is {KINDS[own]}'s",
             f"use {KINDS[kind]}'s launcher, or --mpi {own}",
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from offpath import mpi_library
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.preload import joined
 
@@ -32,7 +33,7 @@ def llvm_folder(program: Path) -> Path:
     places = mpi_library.libraries_of(program)
     place = next((place for library, place in places.items() if _RUNTIME.match(library)), "")
     if not place:
-        raise OffpathError(f"{program} finds no libomptarget", "install libomp-16-dev")
+        raise OffpathError(Code.NOT_INSTALLED, f"{program} finds no libomptarget", "install libomp-16-dev")
     return Path(place).parent
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from rich.table import Table
 
 from offpath import console, stats, units
+from offpath.codes import Code
 from offpath.device_ranks import DEVICE, HOST
 from offpath.errors import OffpathError
 from offpath.lab import mpi, placement
@@ -41,7 +42,9 @@ class OsuSpec:
 
     def check(self, nodes: int) -> None:
         if nodes < 2:
-            raise OffpathError("these benchmarks need at least two nodes", "use --nodes 2 or more")
+            raise OffpathError(
+                Code.OPTION, "these benchmarks need at least two nodes", "use --nodes 2 or more"
+            )
         for value, name, low, high in (
             (self.runs, "--runs", 1, 10000),
             (self.pairs, "--pairs", 1, 256),
@@ -49,7 +52,9 @@ class OsuSpec:
             (self.seconds, "--seconds", 0.001, 600),
         ):
             if not low <= value <= high:
-                raise OffpathError(f"{name} {value:g} is out of range", f"use {low:g} to {high:g}")
+                raise OffpathError(
+                    Code.OPTION, f"{name} {value:g} is out of range", f"use {low:g} to {high:g}"
+                )
 
 
 def places(test: str, pair: str, nodes: int, pairs: int) -> list[Group]:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from offpath import console, stats, units
 from offpath.bench import PROGRAM
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster, LabSpec, measured
@@ -37,13 +38,17 @@ class OverheadSpec:
             (self.batch, "--batch", 1, 10**6),
         ):
             if not low <= value <= high:
-                raise OffpathError(f"{name} {value} is out of range", f"use {low} to {high}")
+                raise OffpathError(Code.OPTION, f"{name} {value} is out of range", f"use {low} to {high}")
         for size in self.sizes:
             if size % 8 or not 8 <= size <= 2**20:
-                raise OffpathError(f"size {size} is out of range", "use multiples of 8 from 8 to 1M")
+                raise OffpathError(
+                    Code.OPTION, f"size {size} is out of range", "use multiples of 8 from 8 to 1M"
+                )
         if lab.nodes * lab.ranks_per_node < 2:
             raise OffpathError(
-                "one rank has no partner for messages", "use two nodes, or two ranks on each node"
+                Code.OPTION,
+                "one rank has no partner for messages",
+                "use two nodes, or two ranks on each node",
             )
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 
@@ -17,6 +18,7 @@ def variables(library: Path, inherited: dict[str, str]) -> dict[str, str]:
         return {"LD_PRELOAD": joined(" ", str(library), inherited.get("LD_PRELOAD"))}
     if any(character in ":;\n" for character in directory):
         raise OffpathError(
+            Code.MPI_LIBRARY,
             f"{str(library)!r} cannot be preloaded: the loader takes paths apart at colons and semicolons",
             "build offpath in a directory without them",
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from offpath import launch, mpi_library, preload
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 VERSION = 1
@@ -70,17 +71,23 @@ def record(command: list[str], folder: Path, artifacts: Artifacts, chosen: str |
     and returns its exit code."""
     mpi = mpi_library.of_job(command, chosen)
     if mpi not in LIBRARIES:
-        raise OffpathError(f"there is no profiler for the MPI {mpi!r}", "use one of " + ", ".join(LIBRARIES))
+        raise OffpathError(
+            Code.NOT_INSTALLED,
+            f"there is no profiler for the MPI {mpi!r}",
+            "use one of " + ", ".join(LIBRARIES),
+        )
     library = artifacts.root / "lib" / LIBRARIES[mpi]
     if not library.exists():
-        raise OffpathError(f"the profiler is not built: {library} is missing", "run `make build`")
+        raise OffpathError(
+            Code.NOT_INSTALLED, f"the profiler is not built: {library} is missing", "run `make build`"
+        )
     inherited = dict(os.environ)
     variables = preload.variables(library, inherited) | {"OFFPATH_PROFILE": str(folder.resolve())}
     line, environment = launch.prepare(mpi_library.start_with(command, mpi), variables, inherited, mpi)
     try:
         return launch.wait_for(subprocess.Popen(line, env=environment))
     except OSError as error:
-        raise OffpathError(f"{command[0]!r} cannot be run: {error.strerror}") from error
+        raise OffpathError(Code.NOT_INSTALLED, f"{command[0]!r} cannot be run: {error.strerror}") from error
 
 
 def read(folder: Path) -> Profile:
@@ -88,6 +95,7 @@ def read(folder: Path) -> Profile:
     first = folder / "rank-0.json"
     if not first.exists():
         raise OffpathError(
+            Code.INPUT_FILE,
             f"{folder} holds no profile: rank-0.json is missing",
             "the program calls no MPI_Finalize, or its MPI calls are Fortran's, which Open MPI hides",
         )
@@ -102,27 +110,31 @@ def _read_file(path: Path) -> dict:
     try:
         found = json.loads(path.read_text())
     except OSError as error:
-        raise OffpathError(f"{path}: cannot be read: {error.strerror}") from error
+        raise OffpathError(Code.INPUT_FILE, f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise OffpathError(f"{path}: not JSON, or cut off: {error}") from error
+        raise OffpathError(Code.INPUT_FILE, f"{path}: not JSON, or cut off: {error}") from error
     if not isinstance(found, dict) or found.get("format") != "offpath-profile":
-        raise OffpathError(f'{path}: format: "offpath-profile" is wanted')
+        raise OffpathError(Code.INPUT_FILE, f'{path}: format: "offpath-profile" is wanted')
     if found.get("version") != VERSION:
-        raise OffpathError(f"{path}: version: {found.get('version')} is not accepted: {VERSION} is wanted")
+        raise OffpathError(
+            Code.INPUT_FILE, f"{path}: version: {found.get('version')} is not accepted: {VERSION} is wanted"
+        )
     for name in ("begin_s", "end_s", "lost", "rank", "ranks"):
         _number(path, found, name)
     for name in ("sites", "calls", "sequence", "communicators", "arrivals", "offset_s", "node"):
         if name not in found:
-            raise OffpathError(f"{path}: {name}: is missing")
+            raise OffpathError(Code.INPUT_FILE, f"{path}: {name}: is missing")
     return found
 
 
 def _number(path: Path, found: dict, name: str) -> int:
     if name not in found:
-        raise OffpathError(f"{path}: {name}: is missing")
+        raise OffpathError(Code.INPUT_FILE, f"{path}: {name}: is missing")
     value = found[name]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-        raise OffpathError(f"{path}: {name}: {value!r} is not accepted: a number is wanted, not below 0")
+        raise OffpathError(
+            Code.INPUT_FILE, f"{path}: {name}: {value!r} is not accepted: a number is wanted, not below 0"
+        )
     return int(value)
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from offpath import console
+from offpath.codes import Code
 from offpath.devices import RemoteDevice
 from offpath.errors import OffpathError
 
@@ -108,6 +109,7 @@ class RemoteDaemons:
     def __init__(self, devices: list[RemoteDevice], options: StartOptions, key_file: Path):
         if not options.agent.split() or not options.daemon:
             raise OffpathError(
+                Code.DEVICES,
                 "no agent or no daemon to start devices with",
                 "use --agent ssh and --device-daemon offpathd, or leave them out",
             )
@@ -129,7 +131,7 @@ class RemoteDaemons:
             deadline = time.monotonic() + _READY_SECONDS
             problems = [self._problem(running, deadline) for running in self._running]
             if any(problems):
-                raise OffpathError("\n".join(filter(None, problems)))
+                raise OffpathError(Code.DAEMON, "\n".join(filter(None, problems)))
             self._watch.start()
         except BaseException:
             self.__exit__()
@@ -148,11 +150,11 @@ class RemoteDaemons:
             try:
                 running.process.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                console.warn(f"the device {running.device.address} did not stop in time")
+                console.warn(Code.DAEMON, f"the device {running.device.address} did not stop in time")
                 running.process.kill()
                 running.process.wait()
             for line in _said(running.errors):
-                console.warn(f"device {running.device.address}: {line}")
+                console.warn(Code.DAEMON, f"device {running.device.address}: {line}")
             running.errors.close()
         self._running.clear()
 
@@ -171,21 +173,25 @@ class RemoteDaemons:
         ended.short_lives = ended.short_lives + 1 if short else 0
         if ended.short_lives >= _SHORT_LIVES:
             ended.given_up = True
-            console.warn(f"the daemon of the device {address} has ended again; it is given up{words}")
+            console.warn(
+                Code.DAEMON, f"the daemon of the device {address} has ended again; it is given up{words}"
+            )
             return ended
         try:
             again = self._start(ended.device)
         except OffpathError as error:
             ended.given_up = True
-            console.warn(f"the daemon of the device {address} has ended: {error}")
+            console.warn(Code.DAEMON, f"the daemon of the device {address} has ended: {error}")
             return ended
         again.short_lives = ended.short_lives
         ended.errors.close()
         problem = self._problem(again, time.monotonic() + _READY_SECONDS)
         if problem is None:
-            console.warn(f"the daemon of the device {address} has ended; a new one serves{words}")
+            console.warn(
+                Code.DAEMON, f"the daemon of the device {address} has ended; a new one serves{words}"
+            )
         elif not self._over.is_set():
-            console.warn(problem)
+            console.warn(Code.DAEMON, problem)
         return again
 
     def _start(self, device: RemoteDevice) -> _Started:
@@ -198,7 +204,9 @@ class RemoteDaemons:
             )
         except OSError as error:
             raise OffpathError(
-                f"the agent {command[0]!r} cannot be run: {error.strerror}", "name another one with --agent"
+                Code.NOT_INSTALLED,
+                f"the agent {command[0]!r} cannot be run: {error.strerror}",
+                "name another one with --agent",
             ) from error
         # If the process has ended already, waiting for it tells why.
         with contextlib.suppress(BrokenPipeError):

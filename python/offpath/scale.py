@@ -8,6 +8,7 @@ from rich.table import Table
 
 from offpath import console, sim, stats, units
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 PATTERNS = ("halo", "allreduce", "bcast", "barrier")
@@ -25,11 +26,13 @@ class ScaleSpec:
         for pattern in self.patterns:
             if pattern not in sim.PATTERNS:
                 raise OffpathError(
-                    f"--patterns {pattern!r} is not known", "use some of " + ", ".join(sim.PATTERNS)
+                    Code.OPTION,
+                    f"--patterns {pattern!r} is not known",
+                    "use some of " + ", ".join(sim.PATTERNS),
                 )
         for count in self.nodes:
             if not 2 <= count <= 65536:
-                raise OffpathError(f"--nodes {count} is out of range", "use 2 to 65536")
+                raise OffpathError(Code.OPTION, f"--nodes {count} is out of range", "use 2 to 65536")
 
 
 def measure(spec: ScaleSpec, artifacts: Artifacts) -> dict:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 PLATFORMS = Path(__file__).parent / "platforms"
@@ -49,11 +50,15 @@ class SimSpec:
 
     def check(self) -> None:
         if self.program is None and self.pattern not in PATTERNS:
-            raise OffpathError(f"pattern {self.pattern!r} is not known", "use one of " + ", ".join(PATTERNS))
+            raise OffpathError(
+                Code.OPTION, f"pattern {self.pattern!r} is not known", "use one of " + ", ".join(PATTERNS)
+            )
         if self.engine not in ("host", "offpath"):
-            raise OffpathError(f"engine {self.engine!r} is not known", "use host or offpath")
+            raise OffpathError(Code.OPTION, f"engine {self.engine!r} is not known", "use host or offpath")
         if self.memory is not None and self.memory not in MEMORIES:
-            raise OffpathError(f"memory {self.memory!r} is not known", "use one of " + ", ".join(MEMORIES))
+            raise OffpathError(
+                Code.OPTION, f"memory {self.memory!r} is not known", "use one of " + ", ".join(MEMORIES)
+            )
 
 
 def platform_names() -> list[str]:
@@ -68,7 +73,9 @@ def find_platform(name: str) -> Path:
     if Path(name).is_file():
         return Path(name)
     raise OffpathError(
-        f"platform {name!r} is not there", "name a file, or one of " + ", ".join(platform_names())
+        Code.OPTION,
+        f"platform {name!r} is not there",
+        "name a file, or one of " + ", ".join(platform_names()),
     )
 
 
@@ -81,7 +88,7 @@ def parse_changes(texts: list[str]) -> dict[str, float]:
             changes[name] = float(value)
         except ValueError as error:
             raise OffpathError(
-                f"--set {text!r} is not understood", "write FIELD=NUMBER, such as link_Bps=250e6"
+                Code.OPTION, f"--set {text!r} is not understood", "write FIELD=NUMBER, such as link_Bps=250e6"
             ) from error
     return changes
 
@@ -92,9 +99,9 @@ def read_figures(name: str) -> dict:
     try:
         figures = json.loads(path.read_text())
     except ValueError as error:
-        raise OffpathError(f"{path} is not JSON: {error}") from error
+        raise OffpathError(Code.INPUT_FILE, f"{path} is not JSON: {error}") from error
     if not isinstance(figures, dict) or not isinstance(figures.get("name"), str):
-        raise OffpathError(f"{path}: name: is missing")
+        raise OffpathError(Code.INPUT_FILE, f"{path}: name: is missing")
     return figures
 
 
@@ -108,7 +115,7 @@ def simulate(spec: SimSpec, artifacts: Artifacts) -> dict:
         figures["memory"] = spec.memory
     for name, value in spec.changes.items():
         if name not in figures:
-            raise OffpathError(f"--set {name}: platform {spec.platform} has no such field")
+            raise OffpathError(Code.OPTION, f"--set {name}: platform {spec.platform} has no such field")
         figures[name] = {"value": value, "source": "the command line"}
     with tempfile.TemporaryDirectory(prefix="offpath-sim-") as folder:
         changed = Path(folder) / path.name
@@ -132,9 +139,11 @@ def _run(spec: SimSpec, artifacts: Artifacts, platform: Path) -> dict:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 1 and done.stdout:
-        raise OffpathError("the simulated operation brought wrong bytes", "this is a fault of offpath")
+        raise OffpathError(
+            Code.WRONG_RESULTS, "the simulated operation brought wrong bytes", "this is a fault of offpath"
+        )
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"]
         lines[0] = lines[0].removeprefix(f"{PROGRAM}: ").replace(str(platform), spec.platform)
-        raise OffpathError("\n".join(lines))
+        raise OffpathError(Code.JOB_FAILED, "\n".join(lines))
     return json.loads(done.stdout)

@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.table import Table
 
 from offpath import console, stats, units
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import perftest
 from offpath.lab.cluster import Cluster, LabSpec, measured
@@ -40,6 +41,7 @@ class StagingSpec:
     def check(self, lab: LabSpec) -> None:
         if lab.nodes != 2 or lab.ranks_per_node != 1:
             raise OffpathError(
+                Code.OPTION,
                 "this benchmark runs on two nodes with one rank each",
                 "leave --nodes and --ranks-per-node out",
             )
@@ -48,7 +50,9 @@ class StagingSpec:
             (self.seconds, "--seconds", 0.001, 60),
         ):
             if not low <= value <= high:
-                raise OffpathError(f"{name} {value:g} is out of range", f"use {low:g} to {high:g}")
+                raise OffpathError(
+                    Code.OPTION, f"{name} {value:g} is out of range", f"use {low:g} to {high:g}"
+                )
 
 
 def engines(lab: LabSpec) -> list[Engine]:
@@ -119,6 +123,7 @@ def _run(cluster: Cluster, path: Engine, command: list[str]) -> dict:
     said = measured(result, f"the {path.name} path")
     if said["back_end"] not in _EXPECTED[path.name]:
         raise OffpathError(
+            Code.WRONG_RESULTS,
             f"what should be {path.name} was done by back end {said['back_end']}",
             "see `offpath info`",
             code=1,

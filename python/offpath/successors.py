@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from offpath import control
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 _READY_SECONDS = 30.0
@@ -63,6 +64,7 @@ def successor_command(words: list[str], program: str | None) -> list[str]:
     for option in ("--listen", "--key-fd"):
         if any(word.split("=")[0] == option for word in words):
             raise OffpathError(
+                Code.DAEMON,
                 f"a daemon with {option} is not restarted",
                 "drain it, wait until it has ended, and start another one",
             )
@@ -90,7 +92,7 @@ def restart(daemon: Daemon, program: str | None) -> Daemon:
         folder = os.readlink(process / "cwd")
         words[0] = words[0] if "/" not in words[0] else str(Path(folder, words[0]))
     except OSError as error:
-        raise OffpathError(f"pid {daemon.pid} cannot be looked at: {error.strerror}") from error
+        raise OffpathError(Code.DAEMON, f"pid {daemon.pid} cannot be looked at: {error.strerror}") from error
     command = successor_command(words, program)
     read, write = os.pipe()
     try:
@@ -116,12 +118,14 @@ def restart(daemon: Daemon, program: str | None) -> Daemon:
             errors.seek(0)
             said = errors.read().decode(errors="replace").strip()
     except OSError as error:
-        raise OffpathError(f"{command[0]} cannot be run: {error.strerror}") from error
+        raise OffpathError(Code.NOT_INSTALLED, f"{command[0]} cannot be run: {error.strerror}") from error
     finally:
         os.close(read)
         if write >= 0:
             os.close(write)
-    raise OffpathError(f"the successor of pid {daemon.pid} did not start; the old one goes on: {said}")
+    raise OffpathError(
+        Code.DAEMON, f"the successor of pid {daemon.pid} did not start; the old one goes on: {said}"
+    )
 
 
 def drain(daemon: Daemon) -> None:
@@ -132,4 +136,4 @@ def drain(daemon: Daemon) -> None:
     while daemon.pid_file.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     if daemon.pid_file.exists():
-        raise OffpathError(f"pid {daemon.pid} still serves {daemon.directory}", "does it hang?")
+        raise OffpathError(Code.DAEMON, f"pid {daemon.pid} still serves {daemon.directory}", "does it hang?")

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from offpath import collectives, console, metrics, units
 from offpath.bench import PROGRAM
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster
@@ -48,7 +49,9 @@ class TuneSpec:
     def check(self) -> None:
         for value, name, low, high in ((self.runs, "--runs", 1, 100), (self.seconds, "--seconds", 0.001, 60)):
             if not low <= value <= high:
-                raise OffpathError(f"{name} {value:g} is out of range", f"use {low:g} to {high:g}")
+                raise OffpathError(
+                    Code.OPTION, f"{name} {value:g} is out of range", f"use {low:g} to {high:g}"
+                )
 
 
 def in_lab(cluster: Cluster) -> Measure:
@@ -58,7 +61,7 @@ def in_lab(cluster: Cluster) -> Measure:
     def measure(engine: str, arguments: list[str]) -> dict:
         result = cluster.run(engines[engine], [program, *arguments, "--shared-clock"], capture=True)
         for complaint in result.complaints:
-            console.warn(f"{engine}: {complaint}")
+            console.warn(Code.JOB_FAILED, f"{engine}: {complaint}")
         return _said(engine, result.exit_code, result.stdout, result.stderr)
 
     return measure
@@ -89,10 +92,12 @@ def _said(engine: str, code: int, stdout: str, stderr: str) -> dict:
     if code != 0 or said is None:
         tail = "\n".join((stderr or stdout).strip().splitlines()[-15:])
         raise OffpathError(
-            f"measuring on the {engine} failed with code {code}\n{tail}".rstrip(), code=code or 1
+            Code.JOB_FAILED,
+            f"measuring on the {engine} failed with code {code}\n{tail}".rstrip(),
+            code=code or 1,
         )
     if not said["verified"]:
-        raise OffpathError(f"the {engine} gave wrong data", code=1)
+        raise OffpathError(Code.WRONG_RESULTS, f"the {engine} gave wrong data", code=1)
     return said
 
 
@@ -129,7 +134,9 @@ def calibrate(spec: TuneSpec, measure: Measure) -> list[dict]:
 def rows(operation: str, taken: dict[str, list[dict]]) -> list[dict]:
     first = taken[HOST][0]
     if first["ranks"] < 2:
-        raise OffpathError("a job with one rank does not communicate", "start two ranks or more")
+        raise OffpathError(
+            Code.NOTHING_TO_DO, "a job with one rank does not communicate", "start two ranks or more"
+        )
     factor = first["ranks"] if operation in _WHOLE_RESULT else 1
     shape = {"op": operation, "ranks": first["ranks"], "nodes": first["nodes"]}
     engines = {engine: _medians(runs) for engine, runs in taken.items()}

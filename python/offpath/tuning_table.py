@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from offpath import stats
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 VERSION = 1
@@ -46,13 +47,19 @@ def read(path: Path) -> dict:
     try:
         table = jsonlib.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise OffpathError(f"{path} cannot be read: {error}", "leave --add out to replace it") from error
+        raise OffpathError(
+            Code.INPUT_FILE, f"{path} cannot be read: {error}", "leave --add out to replace it"
+        ) from error
     if (
         not isinstance(table, dict)
         or table.get("offpath_tuning") != VERSION
         or not isinstance(table.get("rows"), list)
     ):
-        raise OffpathError(f"{path} is no tuning table of version {VERSION}", "leave --add out to replace it")
+        raise OffpathError(
+            Code.INPUT_FILE,
+            f"{path} is no tuning table of version {VERSION}",
+            "leave --add out to replace it",
+        )
     return table
 
 

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from offpath import mpi_library
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.mpi import Engine
@@ -42,6 +43,7 @@ def check(engines: list[Engine], program: list[str]) -> None:
     for engine in engines:
         if engine.mpich and why:
             raise OffpathError(
+                Code.NOT_INSTALLED,
                 f"{engine.name} cannot run: {why}",
                 f"build the program with MPICH as {Path(program[0]).name}{SUFFIX}, or leave"
                 f" {engine.name} out",

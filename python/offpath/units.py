@@ -4,6 +4,7 @@ what it accepts."""
 import re
 from collections.abc import Iterable
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 _RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
@@ -21,6 +22,7 @@ def parse_rate(text: str) -> int | None:
     rate = round(float(match[1]) * _RATE_UNITS[match[2]]) if match else 0
     if rate < 10**5:
         raise OffpathError(
+            Code.OPTION,
             f"link rate {text!r} is not understood",
             "write a number and a unit, such as 1gbit, 2.5gbit or 500mbit (at least 100kbit), or unlimited",
         )
@@ -42,7 +44,9 @@ def parse_size(text: str) -> int:
     size = float(match[1]) * _SIZE_UNITS[match[2]] if match else 0
     if size < 1 or size != int(size):
         raise OffpathError(
-            f"size {text!r} is not understood", "write a whole number of bytes, such as 4096, 64K, 4M or 1G"
+            Code.OPTION,
+            f"size {text!r} is not understood",
+            "write a whole number of bytes, such as 4096, 64K, 4M or 1G",
         )
     return int(size)
 
@@ -61,7 +65,7 @@ def parse_sizes(text: str) -> list[int]:
 def split_list(text: str, what: str) -> list[str]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
-        raise OffpathError(f"the list of {what} is empty", "separate the entries by commas")
+        raise OffpathError(Code.OPTION, f"the list of {what} is empty", "separate the entries by commas")
     return parts
 
 
@@ -76,7 +80,7 @@ def check_known(names: Iterable[str], what: str, known: Iterable[str]) -> None:
     known = tuple(known)
     for name in names:
         if name not in known:
-            raise OffpathError(f"{what} {name!r} is not known", "use " + ", ".join(known))
+            raise OffpathError(Code.OPTION, f"{what} {name!r} is not known", "use " + ", ".join(known))
 
 
 def split_whole(text: str, what: str) -> tuple[int, ...]:
@@ -84,7 +88,7 @@ def split_whole(text: str, what: str) -> tuple[int, ...]:
         return tuple(int(part) for part in split_list(text, what))
     except ValueError as error:
         raise OffpathError(
-            f"{what} {text!r} is not understood", "write whole numbers, separated by commas"
+            Code.OPTION, f"{what} {text!r} is not understood", "write whole numbers, separated by commas"
         ) from error
 
 
@@ -93,7 +97,9 @@ def parse_duration(text: str) -> float:
     match = re.fullmatch(_NUMBER + r"\s*(us|ms|s)", text.strip().lower())
     if not match:
         raise OffpathError(
-            f"time {text!r} is not understood", "write a number and a unit, such as 50us, 1ms or 2s"
+            Code.OPTION,
+            f"time {text!r} is not understood",
+            "write a number and a unit, such as 50us, 1ms or 2s",
         )
     return float(match[1]) * _TIME_UNITS[match[2]]
 
@@ -112,6 +118,7 @@ def parse_fraction(text: str) -> float:
     value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0.01 <= value <= 1:
         raise OffpathError(
+            Code.OPTION,
             f"device quota {text!r} is not understood",
             "write a share of one core between 0.01 and 1, such as 0.5 or 50%",
         )
@@ -124,7 +131,9 @@ def parse_assignments(pairs: list[str], option: str) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key):
-            raise OffpathError(f"{option} {pair!r} is not understood", f"write {option} NAME=VALUE")
+            raise OffpathError(
+                Code.OPTION, f"{option} {pair!r} is not understood", f"write {option} NAME=VALUE"
+            )
         values[key] = value
     return values
 
@@ -136,7 +145,9 @@ def parse_cpus(text: str) -> list[int]:
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
         if not match or int(match[2] or match[1]) < int(match[1]):
             raise OffpathError(
-                f"CPU list {text!r} is not understood", "write numbers and ranges, such as 3 or 0-2,5"
+                Code.OPTION,
+                f"CPU list {text!r} is not understood",
+                "write numbers and ranges, such as 3 or 0-2,5",
             )
         cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return sorted(cpus)

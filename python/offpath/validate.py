@@ -14,6 +14,7 @@ from rich.table import Table
 
 from offpath import console, lab_times, stats, units
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab_times import Point, Shape, points
 
@@ -115,7 +116,9 @@ def again(figures: Mapping, found: Mapping, names: list[str], artifacts: Artifac
                     row | {"simulated_s": said["time_s"], "error": _error(said["time_s"], row["measured_s"])}
                 )
     if not rows:
-        raise OffpathError("--measured: none of the chosen configurations is there", "see --sets")
+        raise OffpathError(
+            Code.OPTION, "--measured: none of the chosen configurations is there", "see --sets"
+        )
     return {"platform": figures["name"], "environment": found.get("environment"), "rows": rows} | summary(
         rows
     )
@@ -128,7 +131,9 @@ def read(files: list[Path]) -> dict:
         try:
             rows += json.loads(file.read_text())["rows"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise OffpathError(f"{file}: not written by `offpath sim --validate`: {error!r}") from error
+            raise OffpathError(
+                Code.INPUT_FILE, f"{file}: not written by `offpath sim --validate`: {error!r}"
+            ) from error
     return {"rows": rows}
 
 
@@ -147,7 +152,7 @@ def run_program(figures: Mapping, name: str, program: Program, artifacts: Artifa
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode != 0:
             tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
-            raise OffpathError(f"{program.line} failed with code {done.returncode}\n{tail}")
+            raise OffpathError(Code.JOB_FAILED, f"{program.line} failed with code {done.returncode}\n{tail}")
         said = json.loads(found.read_text())
     rows = []
     for engine in ENGINES:
@@ -182,7 +187,7 @@ def _error(simulated: float, measured: float) -> float:
 
 def _row(name: str, shape: Shape, point: Point, measured: Mapping, simulated: Mapping) -> dict:
     if not measured["verified"]:
-        raise OffpathError(f"{point} brought wrong bytes in the lab ({shape})")
+        raise OffpathError(Code.WRONG_RESULTS, f"{point} brought wrong bytes in the lab ({shape})")
     return {
         "set": name,
         "lab": str(shape),

@@ -1,6 +1,9 @@
 // Logging for daemon and client, over spdlog. Each event is one line, on stderr or in a file, and starts with
 // the role of the process. Thread-safe. A line is formatted only when its level is enabled.
+// Warnings and errors name a code.
 #pragma once
+
+#include "base/codes.h"
 
 #include <fmt/format.h>
 
@@ -27,12 +30,14 @@ void info(fmt::format_string<Args...> format, Args&&... args) {
     if (enabled(Level::info)) write(Level::info, fmt::format(format, std::forward<Args>(args)...));
 }
 template <typename... Args>
-void warn(fmt::format_string<Args...> format, Args&&... args) {
-    if (enabled(Level::warn)) write(Level::warn, fmt::format(format, std::forward<Args>(args)...));
+void warn(Code code, fmt::format_string<Args...> format, Args&&... args) {
+    if (enabled(Level::warn))
+        write(Level::warn, with_code(fmt::format(format, std::forward<Args>(args)...), code));
 }
 template <typename... Args>
-void error(fmt::format_string<Args...> format, Args&&... args) {
-    if (enabled(Level::error)) write(Level::error, fmt::format(format, std::forward<Args>(args)...));
+void error(Code code, fmt::format_string<Args...> format, Args&&... args) {
+    if (enabled(Level::error))
+        write(Level::error, with_code(fmt::format(format, std::forward<Args>(args)...), code));
 }
 
 }  // namespace offpath::log

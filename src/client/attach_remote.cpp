@@ -84,7 +84,8 @@ void open_exports(const AttachOptions& options, Attachment& made) {
     if (link::load_host_exporter(options.host_devices, exporter, problem) == Status::ok) {
         made.exports = std::make_unique<ExportedRegions>(std::move(exporter));
     } else {
-        log::warn("the device could use xgvmi, but this side cannot export memory: {}", problem);
+        log::warn(Code::slower_way, "the device could use xgvmi, but this side cannot export memory: {}",
+                  problem);
     }
 }
 

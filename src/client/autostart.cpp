@@ -42,7 +42,7 @@ constexpr int ready_descriptor = 3;
     syscall(SYS_close_range, ready_descriptor + 1, ~0U, 0);
     unsetenv("LD_PRELOAD");
     execv(arguments[0], arguments);
-    dprintf(2, "offpath: cannot run %s: %s\n", arguments[0], std::strerror(errno));
+    dprintf(2, "offpath: cannot run %s: %s [OFP-0106]\n", arguments[0], std::strerror(errno));
     _exit(127);
 }
 

@@ -24,8 +24,8 @@ bool usable(offpath_team_h team, const void* buffer, std::size_t bytes, offpath_
 
 bool is_source(const char* call, const offpath_team& team, std::uint32_t source) {
     if (source < team.size || source == OFFPATH_ANY_SOURCE) return true;
-    log::error("{} from rank {}: ranks below {} and OFFPATH_ANY_SOURCE are accepted", call, source,
-               team.size);
+    log::error(Code::arguments, "{} from rank {}: ranks below {} and OFFPATH_ANY_SOURCE are accepted", call,
+               source, team.size);
     return false;
 }
 
@@ -49,6 +49,7 @@ offpath_status_t offpath_send_offload(offpath_team_h team, const void* buffer, s
     if (!usable(team, buffer, bytes, request)) return OFFPATH_ERR_INVALID;
     if (dest >= team->size || tag == OFFPATH_ANY_TAG) {
         log::error(
+            Code::arguments,
             "offpath_send_offload to rank {} with tag {}: ranks below {} and tags below {} are accepted",
             dest, tag, team->size, OFFPATH_ANY_TAG);
         return OFFPATH_ERR_INVALID;

@@ -109,7 +109,7 @@ class PmixBootstrap final : public Bootstrap, private Board {
             const Status status = tree_->join(problem);
             if (status != Status::ok) tree_.reset();
             if (status != Status::ok && status != Status::unsupported) {
-                log::error("rank {} cannot meet the others: {}", rank_, problem);
+                log::error(Code::ranks_apart, "rank {} cannot meet the others: {}", rank_, problem);
                 return status;
             }
         }

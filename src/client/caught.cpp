@@ -13,7 +13,7 @@ offpath_status_t caught(const char* call) noexcept {
         return OFFPATH_ERR_MEMORY;
     } catch (const std::exception& error) {
         try {
-            log::error("{}: {}", call, error.what());
+            log::error(Code::resources, "{}: {}", call, error.what());
         } catch (...) {
             return OFFPATH_ERR_SYSTEM;  // not even the log line could be made
         }

@@ -43,13 +43,14 @@ Status check(const char* caller, const void* arguments, std::size_t argument_byt
     if ((arguments == nullptr && argument_bytes != 0) || (buffers == nullptr && count != 0))
         return Status::invalid;
     if (argument_bytes > OFFPATH_KERNEL_ARGUMENT_BYTES || count > OFFPATH_KERNEL_BUFFERS) {
-        log::error("{}: {} bytes of arguments and {} buffers: at most {} bytes and {} buffers are accepted",
+        log::error(Code::arguments,
+                   "{}: {} bytes of arguments and {} buffers: at most {} bytes and {} buffers are accepted",
                    caller, argument_bytes, count, OFFPATH_KERNEL_ARGUMENT_BYTES, OFFPATH_KERNEL_BUFFERS);
         return Status::invalid;
     }
     for (std::size_t i = 0; i < count; ++i) {
         if (const char* wrong = what_is_wrong(buffers[i]); wrong != nullptr) {
-            log::error("{}: buffer {}: {}", caller, i, wrong);
+            log::error(Code::arguments, "{}: buffer {}: {}", caller, i, wrong);
             return Status::invalid;
         }
     }
@@ -77,7 +78,7 @@ offpath_status_t offpath_kernel_load_in(offpath_context_h context, const char* p
         *symbol == '\0')
         return OFFPATH_ERR_INVALID;
     if (stream >= OFFPATH_KERNEL_STREAMS) {
-        log::error("offpath_kernel_load_in: stream {}; {} streams are accepted", stream,
+        log::error(Code::arguments, "offpath_kernel_load_in: stream {}; {} streams are accepted", stream,
                    OFFPATH_KERNEL_STREAMS);
         return OFFPATH_ERR_INVALID;
     }
@@ -85,6 +86,7 @@ offpath_status_t offpath_kernel_load_in(offpath_context_h context, const char* p
     if (question.path.size() > control::max_path_bytes ||
         question.symbol.size() > control::max_symbol_bytes) {
         log::error(
+            Code::arguments,
             "offpath_kernel_load: a path of {} and a symbol of {} bytes; at most {} and {} are accepted",
             question.path.size(), question.symbol.size(), control::max_path_bytes, control::max_symbol_bytes);
         return OFFPATH_ERR_INVALID;
@@ -98,7 +100,7 @@ offpath_status_t offpath_kernel_load_in(offpath_context_h context, const char* p
     Status status = context->ask(question, question.id, reply);
     if (status != Status::ok) return to_c(status);
     if (reply.status != Status::ok) {
-        log::error("offpath_kernel_load: {} in {} cannot be had: {}", symbol, path, reply.text);
+        log::error(Code::kernel, "offpath_kernel_load: {} in {} cannot be had: {}", symbol, path, reply.text);
         return to_c(reply.status);
     }
     auto made = std::make_unique<offpath_kernel>();
@@ -109,7 +111,7 @@ offpath_status_t offpath_kernel_load_in(offpath_context_h context, const char* p
     context->kernels.emplace(made.get(), std::move(made));
     return OFFPATH_OK;
 } catch (const std::invalid_argument& problem) {
-    log::error("offpath_kernel_load: {}", problem.what());
+    log::error(Code::kernel, "offpath_kernel_load: {}", problem.what());
     return OFFPATH_ERR_INVALID;
 } catch (...) {
     return caught("offpath_kernel_load");

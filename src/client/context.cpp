@@ -197,6 +197,7 @@ void offpath_context::declare_lost() {
     const std::uint32_t failed = requests.fail_all(Status::peer_lost);
     channel().wake_waiters();
     log::error(
+        Code::device_lost,
         "rank {} lost proxy {} on node {} (offpathd at {}, pid {}): {}; it had {} operations in flight", rank,
         attachment.welcome.proxy_index, attachment.welcome.node, attachment.device,
         attachment.welcome.daemon_pid, why, failed);
@@ -223,8 +224,9 @@ Status offpath_context::ask_until(const control::Message& question, std::span<co
             status = Status::peer_lost;
         }
     }
-    log::error("rank {} has no answer from its proxy on node {} (offpathd at {}): {}", rank,
-               attachment.welcome.node, attachment.device, problem.empty() ? to_string(status) : problem);
+    log::error(Code::device_lost, "rank {} has no answer from its proxy on node {} (offpathd at {}): {}",
+               rank, attachment.welcome.node, attachment.device,
+               problem.empty() ? to_string(status) : problem);
     return Status::peer_lost;
 }
 

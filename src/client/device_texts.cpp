@@ -66,7 +66,7 @@ void DeviceTexts::run() {
 void DeviceTexts::print(const control::KernelText& text) {
     if (text.kind == control::KernelTextKind::failure) {
         const std::string whole = fmt::format("device {}: {}", device_, text.text);
-        if (whole != last_logged_) log::error("{}", whole);
+        if (whole != last_logged_) log::error(Code::kernel, "{}", whole);
         last_logged_ = whole;
         return;
     }

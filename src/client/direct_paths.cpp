@@ -172,7 +172,8 @@ void DirectPaths::on_handshake(Path& path, std::span<const std::byte> payload) {
                welcome != nullptr && path.state == Path::State::proving) {
         if (!control::same(welcome->mac,
                            control::handshake_mac(secret, path.challenge, path.nonce, *welcome))) {
-            log::error("the proxy of rank {} does not know that rank's secret: no direct path to it",
+            log::error(Code::slower_way,
+                       "the proxy of rank {} does not know that rank's secret: no direct path to it",
                        path.target);
             return close(path);
         }
@@ -192,14 +193,15 @@ void DirectPaths::on_answer(const direct::Answer& answer, std::span<const std::b
         end(before, Status::ok);
     }
     if (path.pending.empty() || path.pending.front().number != answer.number) {
-        log::error("the proxy of rank {} answers what was not asked", path.target);
+        log::error(Code::malformed, "the proxy of rank {} answers what was not asked", path.target);
         return close(path);
     }
     const Asker asker = path.pending.front().asker;
     const auto status = static_cast<Status>(answer.status);
     if (!is_error(status)) {
         if (answer.offset > asker.result_bytes || result.size() > asker.result_bytes - answer.offset) {
-            log::error("the proxy of rank {} brings more than it was asked for", path.target);
+            log::error(Code::malformed, "the proxy of rank {} brings more than it was asked for",
+                       path.target);
             return close(path);
         }
         if (!result.empty()) std::memcpy(asker.result + answer.offset, result.data(), result.size());
@@ -215,7 +217,7 @@ void DirectPaths::on_answers(const direct::Bundle& bundle, std::span<const std::
         direct::Answer answer;
         std::span<const std::byte> result;
         if (!take(payload, direct::Kind::answer, answer) || !direct::take(payload, answer.bytes, result)) {
-            log::error("a proxy's answers were not understood: no direct paths any more");
+            log::error(Code::malformed, "a proxy's answers were not understood: no direct paths any more");
             // We do not know whose answers these are, so their owners would wait for ever.
             for (const auto& path : paths_)
                 close(*path);
@@ -260,7 +262,8 @@ void DirectPaths::look(std::uint64_t now_ns, std::uint64_t limit_ns) {
         const bool same = std::exchange(path->looked_number, oldest) == oldest;
         path->silent_ns = same ? path->silent_ns + passed_ns : 0;
         if (path->silent_ns < limit_ns) continue;
-        log::error("the proxy of rank {} has not answered for {:.1f} s: no direct path to it", path->target,
+        log::error(Code::slower_way,
+                   "the proxy of rank {} has not answered for {:.1f} s: no direct path to it", path->target,
                    static_cast<double>(path->silent_ns) * 1e-9);
         close(*path);
     }

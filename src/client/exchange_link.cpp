@@ -241,7 +241,8 @@ void ExchangeTree::Down::on_proof(Child& child, const control::DirectProof& proo
     if (child.endpoint == nullptr || child.token != 0 || proof.challenge != child.challenge) return;
     if (proof.rank != child.rank || proof.target != rank_ ||
         !control::same(proof.mac, control::handshake_mac(secret_, proof.challenge, proof.nonce, proof))) {
-        log::warn("a process that called itself rank {} does not know what rank {} has published", child.rank,
+        log::warn(Code::ranks_apart,
+                  "a process that called itself rank {} does not know what rank {} has published", child.rank,
                   rank_);
         return drop(child);
     }

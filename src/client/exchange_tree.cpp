@@ -71,8 +71,8 @@ void ExchangeTree::explain(Clock::time_point now) {
     const bool parent_absent = !child_absent && rank_ == place_.parent + 1 && up_ == nullptr;
     if (!child_absent && !parent_absent) return;
     explained_ = true;
-    log::warn("rank {} has waited {} s for rank {}, which has not called offpath_init", rank_,
-              explain_after.count(),
+    log::warn(Code::ranks_apart, "rank {} has waited {} s for rank {}, which has not called offpath_init",
+              rank_, explain_after.count(),
               child_absent ? place_.children[down_->first_absent()].rank : place_.parent);
 }
 

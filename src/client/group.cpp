@@ -108,7 +108,7 @@ offpath_status_t record(offpath_group_h group, Step step) {
             wrong = "the tag, the buffer or the size is not accepted";
     }
     if (wrong != nullptr) {
-        log::error("a step of a group cannot be recorded: {}", wrong);
+        log::error(Code::arguments, "a step of a group cannot be recorded: {}", wrong);
         return OFFPATH_ERR_INVALID;
     }
     group->steps.push_back(step);
@@ -164,7 +164,8 @@ offpath_status_t offpath_group_depend(offpath_group_h group, uint32_t step, uint
     if (group == nullptr) return OFFPATH_ERR_INVALID;
     auto guard = group->team->context->lock();
     if (group->state != offpath_group::State::recording || step >= group->numbered || earlier >= step) {
-        log::error("offpath_group_depend: step {} cannot depend on step {} of {} that are recorded", step,
+        log::error(Code::arguments,
+                   "offpath_group_depend: step {} cannot depend on step {} of {} that are recorded", step,
                    earlier, group->numbered);
         return OFFPATH_ERR_INVALID;
     }
@@ -182,7 +183,7 @@ offpath_status_t offpath_group_end(offpath_group_h group) try {
     group->state = offpath_group::State::unusable;
     std::string problem;
     if (Status status = schedule::validate(schedule, problem); status != Status::ok) {
-        log::error("offpath_group_end: {}", problem);
+        log::error(Code::arguments, "offpath_group_end: {}", problem);
         return to_c(status);
     }
     if (Status status = context.schedules.add(schedule, group->schedule); status != Status::ok)
@@ -205,7 +206,7 @@ offpath_status_t offpath_group_start(offpath_group_h group) try {
     if (group == nullptr || group->state != offpath_group::State::ready || group->team->destroyed)
         return OFFPATH_ERR_INVALID;
     if (offpath_group_test(group) == OFFPATH_IN_PROGRESS) {
-        log::error("offpath_group_start: its previous start is not done");
+        log::error(Code::arguments, "offpath_group_start: its previous start is not done");
         return OFFPATH_ERR_INVALID;
     }
     offpath_context& context = *group->team->context;
@@ -234,7 +235,7 @@ offpath_status_t offpath_group_wait(offpath_group_h group) {
 offpath_status_t offpath_group_destroy(offpath_group_h group) try {
     if (group == nullptr) return OFFPATH_ERR_INVALID;
     if (offpath_group_test(group) == OFFPATH_IN_PROGRESS) {
-        log::error("offpath_group_destroy: it is running");
+        log::error(Code::arguments, "offpath_group_destroy: it is running");
         return OFFPATH_ERR_INVALID;
     }
     offpath_context& context = *group->team->context;

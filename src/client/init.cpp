@@ -85,8 +85,9 @@ Status judge(const Bootstrap& bootstrap, const std::vector<Report>& reports) {
     if (first == reports.end()) return Status::ok;
     const auto others = std::count_if(reports.begin(), reports.end(), bad) - 1;
     if (bootstrap.rank() == 0) {
-        log::error("rank {} on node {} is without a device: {}{}", first - reports.begin(), first->node,
-                   first->problem, others > 0 ? fmt::format(" ({} more ranks too)", others) : "");
+        log::error(Code::no_device, "rank {} on node {} is without a device: {}{}", first - reports.begin(),
+                   first->node, first->problem,
+                   others > 0 ? fmt::format(" ({} more ranks too)", others) : "");
     }
     return static_cast<Status>(first->status);
 }
@@ -154,7 +155,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     std::unique_ptr<Bootstrap> bootstrap;
     std::string problem;
     if (Status status = make_bootstrap(params, bootstrap, problem); status != Status::ok) {
-        log::error("offpath_init: {}", problem);
+        log::error(Code::no_device, "offpath_init: {}", problem);
         return status;
     }
     Status status = Status::ok;
@@ -190,7 +191,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     bool secret_found = false;
     if (bootstrap->allgather(mine, seeds) != Status::ok ||
         agree_on_secret(*bootstrap, seeds, key, options, secret_found) != Status::ok) {
-        log::error("offpath_init: the bootstrap's allgather failed");
+        log::error(Code::ranks_apart, "offpath_init: the bootstrap's allgather failed");
         return Status::unavailable;
     }
     options.job_high = seeds[0].high;
@@ -216,7 +217,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     copy_text(report.problem, problem);
     std::vector<Report> reports;
     if (bootstrap->allgather(report, reports) != Status::ok) {
-        log::error("offpath_init: the bootstrap's allgather failed");
+        log::error(Code::ranks_apart, "offpath_init: the bootstrap's allgather failed");
         return Status::unavailable;
     }
     if (Status verdict = judge(*bootstrap, reports); verdict != Status::ok) {
@@ -233,7 +234,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     put_addresses(attachment.welcome, address);
     if (bootstrap->allgather(std::span<const std::byte>(address), std::span<std::byte>(addresses)) !=
         Status::ok) {
-        log::error("offpath_init: the bootstrap's allgather failed");
+        log::error(Code::ranks_apart, "offpath_init: the bootstrap's allgather failed");
         return Status::unavailable;
     }
     control::wipe(address);
@@ -252,8 +253,8 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     control::wipe(addresses);
     if (status == Status::ok) status = make_world(*context);
     if (status != Status::ok) {
-        log::error("offpath_init: rank {} cannot make the team of all ranks: {}", context->rank,
-                   to_string(status));
+        log::error(Code::no_device, "offpath_init: rank {} cannot make the team of all ranks: {}",
+                   context->rank, to_string(status));
         return status;
     }
     context->ring();
@@ -268,17 +269,17 @@ extern "C" {
 offpath_status_t offpath_init(const offpath_init_params_t* params, offpath_context_h* context) {
     if (params == nullptr || context == nullptr) return OFFPATH_ERR_INVALID;
     if (params->struct_size != sizeof *params) {
-        log::error("offpath_init: struct_size is {}; this library accepts {}", params->struct_size,
-                   sizeof *params);
+        log::error(Code::arguments, "offpath_init: struct_size is {}; this library accepts {}",
+                   params->struct_size, sizeof *params);
         return OFFPATH_ERR_INVALID;
     }
     try {
         return to_c(initialize(*params, context));
     } catch (const std::bad_alloc&) {
-        log::error("offpath_init: out of memory");
+        log::error(Code::resources, "offpath_init: out of memory");
         return OFFPATH_ERR_MEMORY;
     } catch (const std::exception& error) {
-        log::error("offpath_init: {}", error.what());
+        log::error(Code::resources, "offpath_init: {}", error.what());
         return OFFPATH_ERR_SYSTEM;
     }
 }

@@ -57,7 +57,8 @@ Status share(offpath_context& context, const memory::HostAllocator::Allocation& 
                 allocation.region, address, allocation.bytes, {blob.begin(), blob.end()}};
             status = context.ask(question, {}, allocation.region, reply);
         } else {
-            log::warn("{} bytes cannot be exported to the device: {}", allocation.bytes, problem);
+            log::warn(Code::exported_memory, "{} bytes cannot be exported to the device: {}",
+                      allocation.bytes, problem);
         }
     }
     if (status == Status::ok) status = reply.status;
@@ -98,7 +99,7 @@ offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void
         return OFFPATH_ERR_INVALID;
     memory::HostAllocator::Allocation allocation;
     if (Status status = context->allocator.allocate(bytes, allocation); status != Status::ok) {
-        log::error("offpath_mem_alloc: {} bytes: {}", bytes, to_string(status));
+        log::error(Code::resources, "offpath_mem_alloc: {} bytes: {}", bytes, to_string(status));
         return to_c(status);
     }
     if (context->attachment.takes_regions()) {
@@ -106,7 +107,8 @@ offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void
         // A remote device stages memory that it cannot import.
         if (context->attachment.link != nullptr && status != Status::peer_lost) status = Status::ok;
         if (status != Status::ok) {
-            log::error("offpath_mem_alloc: the device did not take {} bytes: {}", bytes, to_string(status));
+            log::error(Code::resources, "offpath_mem_alloc: the device did not take {} bytes: {}", bytes,
+                       to_string(status));
             context->allocator.release(allocation);
             return to_c(status);
         }
@@ -127,7 +129,8 @@ offpath_status_t offpath_mem_free(offpath_context_h context, void* address) try 
     wait_for_users(*context, begin, begin + allocation.bytes);
     Status status = Status::ok;
     if (shared) status = revoke(*context, allocation.region);
-    if (status != Status::ok) log::error("offpath_mem_free: the device answered: {}", to_string(status));
+    if (status != Status::ok)
+        log::error(Code::operation, "offpath_mem_free: the device answered: {}", to_string(status));
     context->allocator.release(allocation);
     return to_c(status);
 } catch (...) {
@@ -187,7 +190,7 @@ offpath_status_t offpath_mem_deregister(offpath_region_h region) try {
     wait_for_users(context, region->begin, region->end);
     const Status status = region->exported != 0 ? revoke(context, region->exported) : Status::ok;
     if (status != Status::ok)
-        log::error("offpath_mem_deregister: the device answered: {}", to_string(status));
+        log::error(Code::operation, "offpath_mem_deregister: the device answered: {}", to_string(status));
     auto guard = context.lock();
     context.regions.erase(region);
     return to_c(status);

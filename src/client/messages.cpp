@@ -24,8 +24,8 @@ bool usable(const char* call, offpath_team_h team, const void* buffer, std::size
     if (team == nullptr || team->destroyed || request == nullptr || (buffer == nullptr && bytes != 0))
         return false;
     if (peer < team->size && bytes <= schedule::max_slot_bytes) return true;
-    log::error("{}: {} bytes and rank {}: at most {} bytes and ranks below {} are accepted", call, bytes,
-               peer, schedule::max_slot_bytes, team->size);
+    log::error(Code::arguments, "{}: {} bytes and rank {}: at most {} bytes and ranks below {} are accepted",
+               call, bytes, peer, schedule::max_slot_bytes, team->size);
     return false;
 }
 

@@ -58,7 +58,7 @@ void ScheduleCache::evict() {
 Status ScheduleCache::add(const schedule::Schedule& schedule, RegisteredSchedule& registered) {
     const std::vector<std::byte> encoded = schedule::encode(schedule);
     if (encoded.size() > control::max_schedule_bytes || schedule.slots().size() > control::max_buffers) {
-        log::error("a schedule of {} bytes and {} buffers is too large; {} and {} are accepted",
+        log::error(Code::limit, "a schedule of {} bytes and {} buffers is too large; {} and {} are accepted",
                    encoded.size(), schedule.slots().size(), control::max_schedule_bytes,
                    control::max_buffers);
         return Status::unsupported;

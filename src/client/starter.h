@@ -45,7 +45,7 @@ inline std::size_t extent(std::span<const std::size_t> bytes, std::span<const st
 }
 
 inline offpath_status_t invalid(const char* call, const char* what) {
-    log::error("{}: {}", call, what);
+    log::error(Code::arguments, "{}: {}", call, what);
     return OFFPATH_ERR_INVALID;
 }
 

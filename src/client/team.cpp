@@ -75,7 +75,7 @@ offpath_status_t offpath_team_create(offpath_context_h context, const uint32_t* 
     auto guard = context->lock();
     if (wrong == nullptr && context->team_ids.contains(id)) wrong = "a live team has this id";
     if (wrong != nullptr) {
-        log::error("team {:x} of {} ranks cannot be made: {}", id, size, wrong);
+        log::error(Code::arguments, "team {:x} of {} ranks cannot be made: {}", id, size, wrong);
         return OFFPATH_ERR_INVALID;
     }
     return to_c(create_team(*context, members, static_cast<std::uint32_t>(own - members.begin()), id, team));
@@ -88,7 +88,8 @@ offpath_status_t offpath_team_destroy(offpath_team_h team) try {
     offpath_context& context = *team->context;
     auto guard = context.lock();
     if (team->open_windows > 0) {
-        log::error("team {:x} cannot be destroyed: {} of its windows live", team->id, team->open_windows);
+        log::error(Code::arguments, "team {:x} cannot be destroyed: {} of its windows live", team->id,
+                   team->open_windows);
         return OFFPATH_ERR_INVALID;
     }
     context.team_ids.erase(team->id);

@@ -51,7 +51,7 @@ void open_trace(std::uint32_t rank, std::uint32_t size) {
     about.rank = static_cast<std::int32_t>(rank);
     about.ranks = static_cast<std::int32_t>(size);
     std::string problem;
-    if (trace::open_from_environment(about, problem) != Status::ok) log::warn("{}", problem);
+    if (trace::open_from_environment(about, problem) != Status::ok) log::warn(Code::file, "{}", problem);
 }
 
 void trace_start(const offpath_team& team, std::uint32_t sequence, const RegisteredSchedule& schedule,

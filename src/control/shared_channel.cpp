@@ -51,13 +51,13 @@ Status ChannelMemory::create(const ChannelSizes& sizes, ChannelMemory& memory, F
     const std::size_t bytes = total_bytes(sizes);
     if (!made || ftruncate(made.get(), static_cast<off_t>(bytes)) != 0 ||
         fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-        log::error("channel: a memfd of {} bytes: {}", bytes, std::strerror(errno));
+        log::error(Code::resources, "channel: a memfd of {} bytes: {}", bytes, std::strerror(errno));
         return Status::system;
     }
     ChannelMemory result;
     result.base_ = map_shared(made.get(), bytes);
     if (result.base_ == nullptr) {
-        log::error("channel: mapping {} bytes: {}", bytes, std::strerror(errno));
+        log::error(Code::resources, "channel: mapping {} bytes: {}", bytes, std::strerror(errno));
         return Status::memory;
     }
     result.bytes_ = bytes;

@@ -93,7 +93,7 @@ void free_all(offpath_device_ranks_t& ranks) {
 
 offpath_status_t fail(offpath_status_t status, std::string problem, bool print) {
     last_problem = std::move(problem);
-    if (print) std::fprintf(stderr, "offpath: device ranks: %s\n", last_problem.c_str());
+    if (print) std::fprintf(stderr, "offpath: device ranks: %s [OFP-0108]\n", last_problem.c_str());
     return status;
 }
 

@@ -76,7 +76,7 @@ void Engine::Impl::dispatch(std::span<const std::byte> header, const transport::
 
 void Engine::Impl::dropped(std::span<const std::byte> header, const transport::Incoming* incoming) {
     if (incoming != nullptr && incoming->rendezvous != nullptr) transport.discard(incoming->rendezvous);
-    log::warn("a malformed message between proxies was dropped: kind {}, header of {} bytes",
+    log::warn(Code::malformed, "a malformed message between proxies was dropped: kind {}, header of {} bytes",
               static_cast<std::uint32_t>(kind_of(header)), header.size());
 }
 
@@ -104,8 +104,8 @@ void Engine::Impl::deliver(std::span<const std::byte> header, std::span<const st
     }
     Team& team = *found->second;
     if (route.source >= team.peers.size()) {
-        log::warn("a message from rank {} of team {:x}, which has {} ranks, was dropped", route.source,
-                  team.id, team.peers.size());
+        log::warn(Code::malformed, "a message from rank {} of team {:x}, which has {} ranks, was dropped",
+                  route.source, team.id, team.peers.size());
         return;
     }
     if (team.peers[route.source] != &from)

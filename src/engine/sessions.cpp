@@ -20,7 +20,8 @@ Status Engine::Impl::create_team(Session& session, std::uint64_t team_id, std::u
     for (const Member& member : members) {
         Peer* peer = peers.find(*session.its_job, member.proxy);
         if (peer == nullptr) {
-            log::error("team {:x} names proxy {:x} of job rank {}, which was never announced", team_id,
+            log::error(Code::malformed,
+                       "team {:x} names proxy {:x} of job rank {}, which was never announced", team_id,
                        member.proxy, member.job_rank);
             return Status::invalid;
         }
@@ -97,7 +98,7 @@ bool Engine::Impl::close_session(Session& session, Status reason) {
 }
 
 void Engine::Impl::peer_lost(Peer& peer) {
-    if (!peer.lost) log::error("proxy {:x} was lost", peer.id);
+    if (!peer.lost) log::error(Code::device_lost, "proxy {:x} was lost", peer.id);
     peer.lost = true;
     for (auto& session : sessions)
         for (auto& team : session->teams)
@@ -124,7 +125,8 @@ void Engine::Impl::ranks_gone(Team& team, const RanksGone& gone) {
 
 void Engine::Impl::too_far_ahead(Team& team, std::uint32_t rank) {
     if (team.gone(rank)) return;
-    log::error("rank {} of team {:x} has sent more ahead than the {} bytes that may wait; it counts as gone",
+    log::error(Code::limit,
+               "rank {} of team {:x} has sent more ahead than the {} bytes that may wait; it counts as gone",
                rank, team.id, config.early_bytes);
     rank_gone(*team.session, team.job_ranks[rank], *team.peers[rank]);
 }

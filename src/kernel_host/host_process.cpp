@@ -113,7 +113,7 @@ bool settle_host(char** arguments) {
     // A change of users resets the parent-death signal, so it is set afterwards.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!fine) {
-        std::fprintf(stderr, "%s cannot become user %s\n", arguments[0], arguments[3]);
+        std::fprintf(stderr, "%s cannot become user %s [OFP-0106]\n", arguments[0], arguments[3]);
         return false;
     }
     if (getppid() != std::atoi(arguments[1])) return false;

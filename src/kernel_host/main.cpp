@@ -192,7 +192,7 @@ void Host::answer(const Answer& answer) {
 int main(int argc, char** argv) {
     using namespace offpath;
     if (argc != 5) {
-        std::fprintf(stderr, "offpath-kernel-host is started by offpathd\n");
+        std::fprintf(stderr, "offpath-kernel-host is started by offpathd [OFP-0106]\n");
         return 2;
     }
     if (!kernel_host::settle_host(argv)) return 1;

@@ -46,7 +46,8 @@ void LinkTransfers::abandon(Status reason) {
     peer_->disconnect();
     progress_until_released(peer_->ends.transport, [this] { return peer_->held(); });
     if (peer_->held())
-        log::warn("the transport holds on to {} sends of a link that has ended", peer_->out.in_flight());
+        log::warn(Code::network_end, "the transport holds on to {} sends of a link that has ended",
+                  peer_->out.in_flight());
     peer_->staging.abandon(reason);
 }
 

@@ -43,7 +43,7 @@ class Links final : public DeviceLinks, transport::Handler {
         transport_->set_handler(this);
         if (one_sided_ == nullptr) return;
         if (events_.open(transport_->event_fd(), one_sided_->event_fd()) == Status::ok) return;
-        log::warn("epoll: completions of remote clients go in messages");
+        log::warn(Code::slower_way, "epoll: completions of remote clients go in messages");
         one_sided_.reset();
     }
 

@@ -232,7 +232,9 @@ void Host::abandon() {
     closed_ = true;
     release();
     progress_until_released(*transport_, [this] { return held(); });
-    if (held()) log::warn("the transport holds on to memory of the program after the end of its link");
+    if (held())
+        log::warn(Code::network_end,
+                  "the transport holds on to memory of the program after the end of its link");
     lock_.release();
 }
 
@@ -241,7 +243,8 @@ Status make_host_link(std::unique_ptr<transport::Transport> transport,
                       std::string& problem) {
     std::unique_ptr<HostRings> rings;
     if (one_sided != nullptr && HostRings::make(std::move(one_sided), {}, rings) != Status::ok)
-        log::warn("no memory that the device could write completions into; they come in messages");
+        log::warn(Code::slower_way,
+                  "no memory that the device could write completions into; they come in messages");
     auto made = std::make_unique<Host>(std::move(transport), std::move(rings));
     if (const Status status = made->start(problem); status != Status::ok) return status;
     link = std::move(made);

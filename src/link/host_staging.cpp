@@ -106,7 +106,8 @@ Status HostStaging::put(std::uint64_t address, const std::byte* data, std::uint3
 // Logs the first few failures only. A transfer has many pieces, and its owner gets the error anyway.
 void HostStaging::complain(const char* what, std::uint64_t address, std::uint32_t bytes) {
     if (complaints_++ < 4)
-        log::warn("the device was told of {} bytes at {:#x}, which cannot be {}", bytes, address, what);
+        log::warn(Code::region, "the device was told of {} bytes at {:#x}, which cannot be {}", bytes,
+                  address, what);
 }
 
 void HostStaging::on_fetched(Completion* self, Status status) {

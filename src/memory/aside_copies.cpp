@@ -154,7 +154,7 @@ Status AsideCopies::start(bool writes, std::span<const ForeignPiece> pieces, Com
         try {
             std::thread([shared = shared_] { shared->run(); }).detach();
         } catch (const std::system_error& error) {
-            log::error("a thread for copies that may wait: {}", error.what());
+            log::error(Code::resources, "a thread for copies that may wait: {}", error.what());
             return Status::system;
         }
         shared_->running = true;

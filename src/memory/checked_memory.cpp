@@ -48,7 +48,7 @@ Status pass(long call, int file, std::uint64_t place, std::uint64_t address, std
 CheckedMemory::CheckedMemory() : page_bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
     if (make_memory_file("offpath-link", file_bytes, file_) != Status::ok ||
         Mapping::map(file_.get(), file_bytes, mapping_) != Status::ok)
-        log::error("staging: there is no memory file; transfers will fail");
+        log::error(Code::resources, "staging: there is no memory file; transfers will fail");
     const char here = 0;
     // Emulators accept every advice and do nothing. So the first page, which is never mapped, must be
     // refused.

@@ -78,13 +78,14 @@ Status transfer(Call call, pid_t pid, PieceLists& lists, int& error,
 // Logs a failed copy. If the process is gone, its session logs that once for all outstanding copies.
 void say(const char* what, std::span<const ForeignPiece> pieces, std::uint64_t address, pid_t pid,
          int error) {
-    const auto level = error == ESRCH ? log::Level::debug : log::Level::warn;
-    if (!log::enabled(level)) return;
     std::size_t bytes = 0;
     for (const ForeignPiece& piece : pieces)
         bytes += piece.bytes;
-    log::write(level, fmt::format("{} {} bytes in {} pieces of process {}, at {:#x}: {}", what, bytes,
-                                  pieces.size(), pid, address, std::strerror(error)));
+    constexpr auto format = FMT_STRING("{} {} bytes in {} pieces of process {}, at {:#x}: {}");
+    if (error == ESRCH)
+        log::debug(format, what, bytes, pieces.size(), pid, address, std::strerror(error));
+    else
+        log::warn(Code::host_memory, format, what, bytes, pieces.size(), pid, address, std::strerror(error));
 }
 
 }  // namespace
@@ -120,7 +121,7 @@ Status Cma::open(pid_t pid, Cma& cma, const std::atomic<std::uint32_t>* given_up
     if (pid <= 0) return Status::invalid;
     File process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     if (!process && errno != ENOSYS) {
-        log::warn("pidfd_open of process {}: {}", pid, std::strerror(errno));
+        log::warn(Code::host_memory, "pidfd_open of process {}: {}", pid, std::strerror(errno));
         return errno == ESRCH ? Status::peer_lost : Status::system;
     }
     cma.pid_ = pid;

@@ -33,7 +33,7 @@ std::size_t page_bytes() {
 
 Status failed(const char* call) {
     const int error = errno;
-    log::error("{}: {}", call, std::strerror(error));
+    log::error(Code::resources, "{}: {}", call, std::strerror(error));
     return error == ENOMEM || error == ENOSPC ? Status::memory : Status::system;
 }
 

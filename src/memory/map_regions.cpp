@@ -23,7 +23,7 @@ std::byte* MapRegions::pin(Region& region) {
         if (Mapping::map(region.file.get(), region.bytes, mapping) != Status::ok) return nullptr;
         region.pin = cache_.insert(region.address, region.bytes, std::move(mapping), region.id);
         if (!region.pin) {
-            log::warn("region {}: {} bytes do not fit under the cap of mapped memory", region.id,
+            log::warn(Code::limit, "region {}: {} bytes do not fit under the cap of mapped memory", region.id,
                       region.bytes);
             return nullptr;
         }

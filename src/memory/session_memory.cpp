@@ -188,7 +188,8 @@ Status BackedMemory::admit(std::uint64_t id, std::uint64_t address, std::uint64_
         status = Status::memory;
     }
     if (why == nullptr) return Status::ok;
-    log::warn("{}: region {} ({} bytes at {:#x}) refused: {}", config_.client, id, bytes, address, why);
+    log::warn(Code::region, "{}: region {} ({} bytes at {:#x}) refused: {}", config_.client, id, bytes,
+              address, why);
     return status;
 }
 
@@ -198,7 +199,7 @@ Status BackedMemory::add_region(std::uint64_t id, std::uint64_t address, std::ui
     region.mapped = {id, address, bytes, std::move(file), {}};
     const char* why = "";
     if (const Status status = map_.open(region.mapped, why); status != Status::ok) {
-        log::warn("{}: region {} ({} bytes) refused: {}", config_.client, id, bytes, why);
+        log::warn(Code::region, "{}: region {} ({} bytes) refused: {}", config_.client, id, bytes, why);
         return status;
     }
     regions_.emplace(id, std::move(region));
@@ -253,8 +254,8 @@ Status BackedMemory::check(const HostRange& range, const Region* region) const {
              (range.address > region->mapped.bytes || range.bytes > region->mapped.bytes - range.address))
         why = "it leaves the region";
     if (why == nullptr) return Status::ok;
-    log::warn("{}: {} bytes at {:#x} of region {} refused: {}", config_.client, range.bytes, range.address,
-              range.region, why);
+    log::warn(Code::region, "{}: {} bytes at {:#x} of region {} refused: {}", config_.client, range.bytes,
+              range.address, range.region, why);
     return Status::access;
 }
 
@@ -263,8 +264,8 @@ Status BackedMemory::check_part(const HostRange& range, std::uint64_t offset, st
     region = range.region == 0 ? nullptr : find(range.region);
     if (const Status status = check(range, region); status != Status::ok) return status;
     if (offset <= range.bytes && bytes <= range.bytes - offset) return Status::ok;
-    log::warn("{}: {} bytes at offset {} leave a buffer of {} bytes", config_.client, bytes, offset,
-              range.bytes);
+    log::warn(Code::region, "{}: {} bytes at offset {} leave a buffer of {} bytes", config_.client, bytes,
+              offset, range.bytes);
     return Status::access;
 }
 
@@ -274,7 +275,8 @@ Status BackedMemory::pin(const HostRange& range) {
     if (stopped_ != Status::ok) return stopped_;
     if (region == nullptr) return Status::ok;
     if (region->ending) {
-        log::warn("{}: region {} is being revoked and cannot be used", config_.client, range.region);
+        log::warn(Code::region, "{}: region {} is being revoked and cannot be used", config_.client,
+                  range.region);
         return Status::access;
     }
     if (region->kind == BackEnd::map && map_.pin(region->mapped) == nullptr) return Status::memory;

@@ -35,7 +35,8 @@ unsigned SharedStagedTransfers::progress() {
         const Status status = area_.take(answer);
         if (status == Status::retry) break;
         if (status != Status::ok || !accept(answer)) {
-            log::error("staging: the client's answers make no sense; its transfers end here");
+            log::error(Code::malformed,
+                       "staging: the client's answers make no sense; its transfers end here");
             health_ = Status::protocol;
             abandon(Status::protocol);
             return moved + 1;
@@ -103,7 +104,8 @@ void SharedStagedTransfers::disarm() {
     if (!bell_ || silence(bell_.get())) return;
     bell_ = File();  // or it would keep the proxy awake
     if (queue_.live() > 0) {
-        log::error("staging: the client's agent has ended with {} transfers to go", queue_.live());
+        log::error(Code::host_memory, "staging: the client's agent has ended with {} transfers to go",
+                   queue_.live());
         health_ = Status::peer_lost;
     }
     abandon(Status::peer_lost);

@@ -25,8 +25,8 @@ Status serve(const StagingArea& area, int file, const StagingRequest& request) {
                               ? CheckedMemory::to_file(request.host_address, file, place, request.bytes)
                               : CheckedMemory::from_file(file, place, request.host_address, request.bytes);
     if (status != Status::ok)
-        log::warn("staging: {} {} bytes at {:#x}: {}", to_device ? "reading" : "writing", request.bytes,
-                  request.host_address, to_string(status));
+        log::warn(Code::host_memory, "staging: {} {} bytes at {:#x}: {}", to_device ? "reading" : "writing",
+                  request.bytes, request.host_address, to_string(status));
     return status;
 }
 

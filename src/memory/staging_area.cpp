@@ -67,7 +67,7 @@ Status StagingArea::create(std::uint32_t slots, std::uint32_t slot_bytes, Stagin
     made.mapping_.populate();
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        log::error("socketpair: {}", std::strerror(errno));
+        log::error(Code::resources, "socketpair: {}", std::strerror(errno));
         return Status::system;
     }
     auto* const fresh = new (made.mapping_.data()) Header{};

@@ -54,7 +54,7 @@ void use_cpus(const std::vector<int>& cpus) {
     for (int cpu : cpus)
         CPU_SET(static_cast<std::size_t>(cpu), &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0)
-        log::warn("the CPUs asked for cannot be used: {}", std::strerror(errno));
+        log::warn(Code::cores, "the CPUs asked for cannot be used: {}", std::strerror(errno));
 }
 
 }  // namespace offpath::proxy

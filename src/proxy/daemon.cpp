@@ -76,7 +76,7 @@ Status Daemon::start(std::string& problem) {
     prepare_targets();
     if (Status status = start_listening(problem); status != Status::ok) return status;
     std::string why;
-    if (status_.open(options_.node, options_.proxies, why) != Status::ok) log::warn("{}", why);
+    if (status_.open(options_.node, options_.proxies, why) != Status::ok) log::warn(Code::file, "{}", why);
     for (std::uint32_t i = 0; i < options_.proxies; ++i) {
         if (Status status = start_proxy(i, problem); status != Status::ok) return status;
     }
@@ -92,7 +92,7 @@ Status Daemon::start(std::string& problem) {
               options_.proxies == 1 ? "proxy" : "proxies");
     if (options_.ready_fd >= 0) {
         if (write(options_.ready_fd, "1", 1) != 1)
-            log::warn("--ready-fd {}: {}", options_.ready_fd, std::strerror(errno));
+            log::warn(Code::daemon_start, "--ready-fd {}: {}", options_.ready_fd, std::strerror(errno));
         close(options_.ready_fd);
     }
     return Status::ok;
@@ -221,7 +221,7 @@ std::unique_ptr<transport::Transport> Daemon::open_direct(const transport::Trans
     std::string problem;
     if (transport::make_tcp_transport(config, made, problem) != Status::ok) {
         made.reset();
-        if (first) log::warn("ranks of other proxies come by their own only: {}", problem);
+        if (first) log::warn(Code::slower_way, "ranks of other proxies come by their own only: {}", problem);
     } else if (first) {
         log::info("direct: {}", made->describe());
     }
@@ -293,7 +293,7 @@ void Daemon::survive_lack_of_memory(Work work) {
     } catch (const std::bad_alloc&) {
         try {
             if (refusals_.may_speak(now_ns()))
-                log::error("no memory for another client{}", refusals_.left_out());
+                log::error(Code::resources, "no memory for another client{}", refusals_.left_out());
         } catch (const std::bad_alloc&) {
             // There is none for a line of the log either.
         }
@@ -339,7 +339,7 @@ void Daemon::accept_clients() {
         FileDescriptor client(accept4(files_.listener(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!client) {
             if (errno == EMFILE || errno == ENFILE) {
-                log::error("no descriptors left for new clients; they wait");
+                log::error(Code::resources, "no descriptors left for new clients; they wait");
                 epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, files_.listener(), nullptr);
                 listening_ = false;
             }
@@ -367,7 +367,8 @@ void Daemon::accept_clients() {
 }
 
 void Daemon::refused(pid_t pid, const std::string& why) {
-    if (refusals_.may_speak(now_ns())) log::error("pid {} was refused: {}{}", pid, why, refusals_.left_out());
+    if (refusals_.may_speak(now_ns()))
+        log::error(Code::refused, "pid {} was refused: {}{}", pid, why, refusals_.left_out());
 }
 
 void Daemon::greet(LocalHandshake& handshake) {

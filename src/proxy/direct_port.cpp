@@ -79,7 +79,7 @@ void DirectPort::on_handshake(std::uint32_t path, std::span<const std::byte> pay
     control::Message message;
     std::string problem;
     if (control::decode_message(payload, message, problem) != Status::ok) {
-        log::warn("a caller was not understood: {}", problem);
+        log::warn(Code::malformed, "a caller was not understood: {}", problem);
     } else if (const auto* call = std::get_if<control::DirectCall>(&message)) {
         on_call(path, *call);
     } else if (const auto* proof = std::get_if<control::DirectProof>(&message)) {
@@ -92,7 +92,7 @@ void DirectPort::on_call(std::uint32_t path, const control::DirectCall& call) {
     transport::tcp::Address address;
     std::string problem;
     if (transport::tcp::decode(call.address, address, problem) != Status::ok || address.port != 0) {
-        log::warn("a caller named no address that he could have: {}", problem);
+        log::warn(Code::malformed, "a caller named no address that he could have: {}", problem);
         return;
     }
     if (callers_.size() - unproved_ >= max_callers) return;
@@ -120,7 +120,8 @@ void DirectPort::on_proof(const control::DirectProof& proof) {
     }
     if (secret == nullptr ||
         !control::same(proof.mac, control::handshake_mac(*secret, proof.challenge, proof.nonce, proof))) {
-        log::error("a caller was refused: he does not know the secret of rank {} of job {:08x}", proof.target,
+        log::error(Code::refused,
+                   "a caller was refused: he does not know the secret of rank {} of job {:08x}", proof.target,
                    static_cast<std::uint32_t>(proof.job_high));
         return drop(caller);
     }
@@ -140,7 +141,7 @@ DirectPort::Caller* DirectPort::caller_of(std::uint64_t token) {
     if (found == by_token_.end()) return nullptr;
     Caller& caller = *found->second;
     if (transport_->unsent(*caller.endpoint) <= max_unsent) return &caller;
-    log::error("a rank of job {:08x} does not read its answers: it is cut off",
+    log::error(Code::network_end, "a rank of job {:08x} does not read its answers: it is cut off",
                static_cast<std::uint32_t>(caller.job.high));
     drop(found->second);
     return nullptr;
@@ -165,7 +166,7 @@ void DirectPort::on_requests(const direct::Bundle& bundle, std::span<const std::
     // Drop the answers collected so far: they belong to this caller only.
     answers_.clear();
     answer_count_ = 0;
-    log::error("a rank of job {:08x} says what cannot be understood: it is cut off",
+    log::error(Code::malformed, "a rank of job {:08x} says what cannot be understood: it is cut off",
                static_cast<std::uint32_t>(caller->job.high));
     drop(by_token_.at(first.token));
 }

@@ -149,7 +149,8 @@ void ImageKeeper::take(Host& host, const target::ImageRequest& request, memory::
 }
 
 void ImageKeeper::complain(const std::string& client, const std::string& problem) {
-    if (complaints_.may_speak(now_ns())) log::warn("{}: {}{}", client, problem, complaints_.left_out());
+    if (complaints_.may_speak(now_ns()))
+        log::warn(Code::target_region, "{}: {}{}", client, problem, complaints_.left_out());
 }
 
 bool ImageKeeper::begin(Offer& offer, std::string& problem) {

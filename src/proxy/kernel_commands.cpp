@@ -43,7 +43,7 @@ void Session::load_kernel(const control::LoadKernel& message) {
         if (result == Status::ok)
             log::info("{}: kernel {} is {}", name_, id, named);
         else
-            log::error("{}: kernel {} is refused: {}", name_, named, text);
+            log::error(Code::kernel, "{}: kernel {} is refused: {}", name_, named, text);
         if (!ended_) reply(control::KernelReply{id, result, text});
     };
     if (!admit_kernel(status, why)) return answer(status, why);

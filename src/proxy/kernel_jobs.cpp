@@ -396,7 +396,7 @@ void KernelJobs::on_answer(const kernel_host::Answer& answer) {
     if (stopped_ != Status::ok) return;
     const bool expected = phase_ == Phase::loading || phase_ == Phase::running;
     if (!expected || answer.number != queue_.front().number) {
-        log::error("{}: its kernel host answered what was not asked", client_);
+        log::error(Code::malformed, "{}: its kernel host answered what was not asked", client_);
         return host_lost();
     }
     deadline_ns_ = UINT64_MAX;
@@ -433,7 +433,7 @@ void KernelJobs::host_lost() {
     arena_known_ = false;
     if (stopped_ != Status::ok) return;
     if (phase_ != Phase::loading && phase_ != Phase::running) {
-        log::warn("{}: no kernel was running: {}", client_, how);
+        log::warn(Code::kernel, "{}: no kernel was running: {}", client_, how);
         return;
     }
     const bool loading = queue_.front().kind == Kind::load;
@@ -454,7 +454,8 @@ void KernelJobs::over(Status status, const std::string& why) {
     }
     if (job.kind == Kind::run && is_error(status) && !why.empty()) {
         const std::string symbol = kernels_.contains(job.kernel) ? kernels_[job.kernel].symbol : "";
-        log::error("{}: kernel {} ({}) ends with an error: {}", client_, job.kernel, symbol, why);
+        log::error(Code::kernel, "{}: kernel {} ({}) ends with an error: {}", client_, job.kernel, symbol,
+                   why);
         texts_.failure(fmt::format("kernel {}: {}", symbol, why));
     }
     if (job.kind == Kind::load) {

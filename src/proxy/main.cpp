@@ -34,7 +34,7 @@ void open_trace(const std::string& directory, const std::string& node) {
     about.program = "offpathd";
     std::string problem;
     if (offpath::trace::open_from_environment(about, problem) != offpath::Status::ok)
-        offpath::log::warn("{}", problem);
+        offpath::log::warn(offpath::Code::file, "{}", problem);
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ int main(int argc, char** argv) try {
     }
     if (const char* missing = what_is_missing(dir->count() > 0 && !options.directory.empty(),
                                               listen->count() > 0, key_file->count() + key_fd->count() > 0)) {
-        std::fprintf(stderr, "offpathd: %s (see --help)\n", missing);
+        std::fprintf(stderr, "offpathd: %s (see --help) [OFP-0106]\n", missing);
         return 2;
     }
     (void)lost_after_ns();  // reports an unusable value now
@@ -147,11 +147,11 @@ int main(int argc, char** argv) try {
     signal(SIGPIPE, SIG_IGN);
     std::string problem;
     if (proxy::Daemon(options).run(problem) != Status::ok) {
-        std::fprintf(stderr, "offpathd: %s\n", problem.c_str());
+        std::fprintf(stderr, "offpathd: %s [OFP-0106]\n", problem.c_str());
         return 1;
     }
     return 0;
 } catch (const std::exception& error) {
-    std::fprintf(stderr, "offpathd: %s\n", error.what());
+    std::fprintf(stderr, "offpathd: %s [OFP-0106]\n", error.what());
     return 2;
 }

@@ -34,8 +34,8 @@ bool Session::pin(ClientOperation& operation, const memory::HostRange& range) {
         operation.pinned.push_back(range);
         return true;
     }
-    log::error("{}: {} bytes at {:#x} of region {} cannot be used: {}", name_, range.bytes, range.address,
-               range.region, to_string(status));
+    log::error(Code::region, "{}: {} bytes at {:#x} of region {} cannot be used: {}", name_, range.bytes,
+               range.address, range.region, to_string(status));
     return false;
 }
 

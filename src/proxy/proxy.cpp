@@ -121,7 +121,7 @@ void Proxy::run() {
         CPU_ZERO(&cpus);
         CPU_SET(static_cast<std::size_t>(config_.cpu), &cpus);
         if (const int error = pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus); error != 0)
-            log::warn("proxy {} cannot be bound to CPU {}: {}", config_.index, config_.cpu,
+            log::warn(Code::cores, "proxy {} cannot be bound to CPU {}: {}", config_.index, config_.cpu,
                       std::strerror(error));
     }
     trace::instant(trace::Kind::proxy, identity_.id, 0, config_.index);
@@ -150,8 +150,8 @@ void Proxy::run() {
         if (ending_ && (sessions_.empty() || clock_.now_ns() > give_up_ns)) break;
     }
     if (!sessions_.empty())
-        log::warn("proxy {} ends with {} sessions that still had transfers in flight", config_.index,
-                  sessions_.size());
+        log::warn(Code::unfinished, "proxy {} ends with {} sessions that still had transfers in flight",
+                  config_.index, sessions_.size());
     // Transfers in flight write into memory of the sessions, so the transport ends first and cancels them.
     const auto counters = engine_->counters();
     log::info(
@@ -206,7 +206,7 @@ void Proxy::adopt(Newcomer newcomer) {
                 std::move(newcomer));
     } catch (const std::bad_alloc&) {
         // This also closes its socket, so the client reports that the device hung up.
-        log::error("proxy {}: no memory for another session", config_.index);
+        log::error(Code::resources, "proxy {}: no memory for another session", config_.index);
     }
     if (!session) {
         load_.fetch_sub(1, std::memory_order_relaxed);
@@ -433,7 +433,7 @@ void Proxy::watch(int fd) {
     event.events = EPOLLIN;
     event.data.fd = fd;
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
-        log::error("proxy {}: epoll does not take descriptor {}: {}", config_.index, fd,
+        log::error(Code::resources, "proxy {}: epoll does not take descriptor {}: {}", config_.index, fd,
                    std::strerror(errno));
 }
 

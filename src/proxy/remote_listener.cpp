@@ -82,7 +82,7 @@ void RemoteListener::accept_all(std::uint64_t now_ns) {
         FileDescriptor client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!client) {
             if (errno == EMFILE || errno == ENFILE) {
-                log::error("no descriptors left for new clients; they wait");
+                log::error(Code::resources, "no descriptors left for new clients; they wait");
                 accept_again(false);
             }
             return;
@@ -153,7 +153,8 @@ bool RemoteListener::check(RemoteHandshake& handshake, std::uint64_t now_ns, boo
 
 void RemoteListener::refused(const RemoteHandshake& handshake, const std::string& why, std::uint64_t now_ns) {
     if (!lines_.may_speak(now_ns)) return;
-    log::warn("{} was refused: {}{}", control::tcp_peer_name(handshake.socket.fd()), why, lines_.left_out());
+    log::warn(Code::refused, "{} was refused: {}{}", control::tcp_peer_name(handshake.socket.fd()), why,
+              lines_.left_out());
 }
 
 void RemoteListener::drop(Handshakes::iterator handshake) {

@@ -12,7 +12,8 @@ constinit trace::Name name_in_trace("schedule");
 bool Session::execute(const control::SchedulePart& command) {
     std::string failure;
     if (!schedules_.add_part(command, problem_, failure)) return false;
-    if (!failure.empty()) log::error("{}: schedule {} cannot be used: {}", name_, command.schedule, failure);
+    if (!failure.empty())
+        log::error(Code::malformed, "{}: schedule {} cannot be used: {}", name_, command.schedule, failure);
     return true;
 }
 
@@ -59,7 +60,8 @@ Status Session::start(const control::Start& command, const TeamEntry& team, Stor
     for (std::size_t i = 0; fits && i < start_draft_.size(); ++i)
         fits = start_draft_[i].bytes >= schedule.slot_bytes[i];
     if (!fits) {
-        log::error("{}: schedule {} does not fit the team or the {} buffers that it was started with", name_,
+        log::error(Code::malformed,
+                   "{}: schedule {} does not fit the team or the {} buffers that it was started with", name_,
                    command.schedule, start_draft_.size());
         return Status::invalid;
     }

@@ -125,7 +125,7 @@ std::unique_ptr<Session> Session::open(const SessionSetting& proxy, Newcomer new
     if (newcomer.remote != nullptr) setting.direct = nullptr;  // the client's memory is not on this system
     const std::string name = describe(newcomer);
     const auto fail = [&](Status status, const std::string& why) {
-        log::error("{} cannot be served: {}", name, why);
+        log::error(Code::refused, "{} cannot be served: {}", name, why);
         // It does not matter if the client is already gone.
         (void)newcomer.socket.send(control::Refusal{status, why});
         return nullptr;
@@ -145,7 +145,7 @@ std::unique_ptr<Session> Session::open(const SessionSetting& proxy, Newcomer new
     control::wipe(newcomer.hello.fabric);
     if (opened != Status::ok) return fail(opened, "its job is here, with another secret");
     if (send_welcome(newcomer, setting, parts) != Status::ok) {
-        log::warn("{} went away before it was welcomed", name);
+        log::warn(Code::client_lost, "{} went away before it was welcomed", name);
         if (setting.direct != nullptr) setting.direct->forget(job, newcomer.hello.job_rank);
         setting.engine.close_session(parts.session, Status::canceled);
         return nullptr;
@@ -352,7 +352,8 @@ void Session::end(Status reason, std::string_view why, bool tell) {
     if (reason == Status::canceled) {
         log::info("{} detached; it had {} teams", name_, teams_made_);
     } else {
-        log::error("the session of {} ends: {} ({} operations were outstanding)", name_, why, outstanding_);
+        log::error(Code::client_lost, "the session of {} ends: {} ({} operations were outstanding)", name_,
+                   why, outstanding_);
     }
     // It does not matter if the client is already gone.
     if (tell) (void)socket_.send(control::Refusal{reason, std::string(why)});

@@ -96,7 +96,7 @@ void TargetHosts::serve(Newcomer newcomer) {
             status = start(newcomer, welcome, why);
     }
     if (status == Status::ok) return;
-    log::error("{}: no target host: {}", name, why);
+    log::error(Code::target_region, "{}: no target host: {}", name, why);
     (void)newcomer.socket.send(control::Refusal{status, why});
 }
 
@@ -161,8 +161,8 @@ bool TargetHosts::reap(int fd) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         log::info("{}: process {} of its target regions has ended", host->client, host->pid);
     else
-        log::error("{}: process {} of its target regions ended with {}", host->client, host->pid,
-                   how_it_ended(status));
+        log::error(Code::target_region, "{}: process {} of its target regions ended with {}", host->client,
+                   host->pid, how_it_ended(status));
     epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
     hosts_.erase(host);
     return true;

@@ -15,7 +15,7 @@ constexpr std::size_t max_teams = 1 << 16;
 bool Session::execute(const control::AddProxy& command) {
     // If an address cannot be used, the teams that need it fail with their own message.
     if (Status status = engine_.add_proxy(*session_, command.proxy, command.address); status != Status::ok)
-        log::error("{}: the address of proxy {:x} cannot be used: {}", name_, command.proxy,
+        log::error(Code::no_way, "{}: the address of proxy {:x} cannot be used: {}", name_, command.proxy,
                    to_string(status));
     return true;
 }
@@ -72,7 +72,7 @@ void Session::make_team(std::uint64_t id, TeamEntry& entry) {
         return;
     }
     entry.team = nullptr;
-    log::error("{}: team {:x} of {} ranks cannot be made: {}", name_, id, entry.size,
+    log::error(Code::limit, "{}: team {:x} of {} ranks cannot be made: {}", name_, id, entry.size,
                to_string(entry.failure));
 }
 

@@ -46,7 +46,8 @@ Status Session::make_window(const control::CreateWindow& command, const TeamEntr
     if (team.failure != Status::ok) return team.failure;
     const std::uint64_t members = window_members * team.size;
     if (members_in_use_ + members > max_members) {
-        log::error("{}: window {} of {} ranks is one too many: windows and teams have {} ranks in all", name_,
+        log::error(Code::limit,
+                   "{}: window {} of {} ranks is one too many: windows and teams have {} ranks in all", name_,
                    command.window, team.size, max_members);
         return Status::memory;
     }
@@ -140,8 +141,8 @@ Status Session::start(const control::WindowOperation& command, WindowEntry& entr
         status = Status::access;
     if (status == Status::ok) status = engine_.one_sided(*entry.window, std::move(call), &operation);
     if (!is_error(status)) return status;
-    log::error("{}: an operation on window {} of team {:x} was not started: {}", name_, command.window,
-               command.team, to_string(status));
+    log::error(Code::window, "{}: an operation on window {} of team {:x} was not started: {}", name_,
+               command.window, command.team, to_string(status));
     // If no request watches the operation, the next flush reports the error.
     if (!watched && entry.window != nullptr)
         engine_.one_sided_failed(*entry.window, command.access.target, status);

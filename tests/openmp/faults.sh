@@ -131,7 +131,7 @@ while at > 0:
 program.write_bytes(data)
 END
     timeout 10 "$dir/links" >"$dir/links.txt" 2>"$dir/links.log" || fail "without code for its device a program ends with $?"
-    diff <(echo "offpath: the program has target regions for aarch64, and device dpu0 is x86-64: it runs none of them") "$dir/links.log" >&2 ||
+    diff <(echo "offpath: the program has target regions for aarch64, and device dpu0 is x86-64: it runs none of them [OFP-0404]") "$dir/links.log" >&2 ||
         fail "that the device runs no region is not told in one line"
     grep -qx 'x 2' "$dir/links.txt" || fail "without code for its device the region does not run on the host"
     rm "$dir/links.log"

@@ -29,7 +29,8 @@ def test_a_failed_job_shows_the_log_that_explains_it_and_logs_are_kept(offpath, 
     )
     assert done.returncode != 0
     shown = re.search(
-        r"the device of (node\d) was the first to complain; its last words:\n  \[.*offpathd\[\1\]",
+        r"the device of (node\d) was the first to complain; its last words: \[OFP-0808\]\n"
+        r"  \[.*offpathd\[\1\]",
         done.stderr,
     )
     assert shown, done.stderr

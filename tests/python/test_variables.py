@@ -44,10 +44,13 @@ def test_a_misspelt_variable_is_named_once_with_the_one_that_is_meant(offpath, b
     )
     assert done.returncode == 0, done.stderr
     assert (
-        done.stderr.count("OFFPATH_MINBYTES is set, and nothing reads it; is OFFPATH_MIN_BYTES meant?\n") == 1
+        done.stderr.count(
+            "OFFPATH_MINBYTES is set, and nothing reads it; is OFFPATH_MIN_BYTES meant? [OFP-0413]\n"
+        )
+        == 1
     ), done.stderr
     assert (
-        done.stderr.count("OFFPATH_HOME is set, and nothing reads it\n") == 1
+        done.stderr.count("OFFPATH_HOME is set, and nothing reads it [OFP-0413]\n") == 1
         and done.stderr.count("nothing reads it") == 2
     ), done.stderr
 

@@ -38,10 +38,11 @@ void end_without_agreement(MPI_Comm comm, int error) {
     PMPI_Error_string(error, text, &length);
     PMPI_Comm_get_name(comm, name, &length);
     PMPI_Comm_size(comm, &ranks);
-    say(fmt::format(
-        "rank {}: the host's MPI failed on this rank while the {} ranks of {} agreed on what they "
-        "use the device for: {}; the others may go on without it, so the job ends",
-        runtime().rank, ranks, length > 0 ? name : "an unnamed communicator", text));
+    warn(Code::host_mpi,
+         fmt::format(
+             "rank {}: the host's MPI failed on this rank while the {} ranks of {} agreed on what they "
+             "use the device for: {}; the others may go on without it, so the job ends",
+             runtime().rank, ranks, length > 0 ? name : "an unnamed communicator", text));
     PMPI_Abort(MPI_COMM_WORLD, 2);
     std::abort();
 }

@@ -27,8 +27,8 @@ std::size_t sweep() {
         const offpath_status_t status = offpath_request_test(send.request);
         if (status == OFFPATH_IN_PROGRESS) return false;
         if (status != OFFPATH_OK)
-            say(fmt::format("rank {}: a message to a device was lost: {}", runtime().rank,
-                            offpath_status_string(status)));
+            warn(Code::device_lost, fmt::format("rank {}: a message to a device was lost: {}", runtime().rank,
+                                                offpath_status_string(status)));
         offpath_request_free(send.request);
         return true;
     });

@@ -42,7 +42,7 @@ void switch_off(MPI_Comm comm) {
 }  // namespace
 
 int raise(MPI_Comm comm, const char* call, int error, const char* what) {
-    say(fmt::format("rank {}: {}: {}", runtime().rank, call, what));
+    warn(Code::not_supported, fmt::format("rank {}: {}: {}", runtime().rank, call, what));
     PMPI_Comm_call_errhandler(comm, error);
     return error;
 }

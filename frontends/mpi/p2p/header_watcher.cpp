@@ -163,8 +163,9 @@ bool is_started(Watcher& watcher) {
         watcher.thread = std::thread(run);
     } catch (const std::system_error& error) {
         watcher.cannot_start = true;
-        say(std::string("no thread can be started to take in messages during calls of the host's MPI: ") +
-            error.what());
+        warn(Code::resources,
+             std::string("no thread can be started to take in messages during calls of the host's MPI: ") +
+                 error.what());
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return watcher.thread.joinable();

@@ -73,8 +73,9 @@ void fail(Parcel& parcel, int error, const char* what, offpath_status_t status) 
     parcel.error = error;
     parcel.error_is_ours = true;
     if (error == MPI_ERR_TRUNCATE) return;
-    say(fmt::format("rank {}: a {} of {} bytes, rank {} of the communicator, failed: {}", runtime().rank,
-                    what, parcel.capacity, parcel.peer, offpath_status_string(status)));
+    warn(Code::operation,
+         fmt::format("rank {}: a {} of {} bytes, rank {} of the communicator, failed: {}", runtime().rank,
+                     what, parcel.capacity, parcel.peer, offpath_status_string(status)));
 }
 
 bool advance(Parcel& parcel) {

@@ -170,10 +170,11 @@ void receive_announced(Parcel& parcel, const Header& header, offpath_request_h k
     if (parcel.early) {
         if (parcel.key.high == header.key.high && parcel.key.low == header.key.low) return count_early();
         if (!take_back(parcel)) {
-            say(fmt::format(
-                "rank {}: a message from rank {} was counted differently there and here; a receive "
-                "that did not pass through this library?",
-                runtime().rank, parcel.pairs->world(parcel.peer)));
+            warn(Code::receives,
+                 fmt::format(
+                     "rank {}: a message from rank {} was counted differently there and here; a receive "
+                     "that did not pass through this library?",
+                     runtime().rank, parcel.pairs->world(parcel.peer)));
             parcel.error = MPI_ERR_INTERN;
             parcel.error_is_ours = true;
             return;
@@ -193,10 +194,11 @@ void receive_announced(Parcel& parcel, const Header& header, offpath_request_h k
 }
 
 void lost_header(Parcel& parcel) {
-    say(fmt::format(
-        "rank {}: a receive of {} bytes from rank {}, tag {}, was overwritten before it was read; "
-        "do several receives share one buffer?",
-        runtime().rank, parcel.capacity, parcel.pairs->world(parcel.peer), parcel.tag));
+    warn(Code::receives,
+         fmt::format(
+             "rank {}: a receive of {} bytes from rank {}, tag {}, was overwritten before it was read; "
+             "do several receives share one buffer?",
+             runtime().rank, parcel.capacity, parcel.pairs->world(parcel.peer), parcel.tag));
     parcel.error = MPI_ERR_OTHER;
     parcel.error_is_ours = true;
 }

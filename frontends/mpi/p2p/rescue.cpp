@@ -169,8 +169,9 @@ bool advance_rescue(Parcel& receive) {
     answer_rescue_notes();
     RescueNote note;
     const auto fails = [&](const char* why) {
-        say(fmt::format("rank {}: the message from rank {} with tag {} is lost with the device: {}",
-                        runtime().rank, receive.pairs->world(receive.peer), receive.tag, why));
+        warn(Code::device_lost,
+             fmt::format("rank {}: the message from rank {} with tag {} is lost with the device: {}",
+                         runtime().rank, receive.pairs->world(receive.peer), receive.tag, why));
         fail(receive, MPI_ERR_OTHER, "receive", OFFPATH_ERR_PEER_LOST);
     };
     if (take_note_for(receive, offers, note)) {

@@ -52,10 +52,11 @@ int send_payload_by_host(Parcel& parcel, const void* bytes, Header& header) {
 void say_refused(const Parcel& parcel, offpath_status_t status) {
     static bool said = false;
     if (std::exchange(said, true)) return;
-    say(fmt::format(
-        "rank {}: a message of {} bytes to rank {} cannot go by the device: {}; it goes by the "
-        "host's MPI, as later ones do",
-        runtime().rank, parcel.capacity, parcel.pairs->world(parcel.peer), offpath_status_string(status)));
+    warn(Code::slower_way,
+         fmt::format("rank {}: a message of {} bytes to rank {} cannot go by the device: {}; it goes by the "
+                     "host's MPI, as later ones do",
+                     runtime().rank, parcel.capacity, parcel.pairs->world(parcel.peer),
+                     offpath_status_string(status)));
 }
 
 bool is_full() {

@@ -118,9 +118,11 @@ void leave_device(Team& team) {
     if (team.reason != HostReason::none) return;
     team.reason = HostReason::no_team;
     if (team.rank == 0)
-        say(fmt::format(
-            "a device was lost: collectives of a communicator of {} ranks use the host's MPI from now on",
-            team.size));
+        warn(
+            Code::device_lost,
+            fmt::format(
+                "a device was lost: collectives of a communicator of {} ranks use the host's MPI from now on",
+                team.size));
 }
 
 }  // namespace

@@ -101,7 +101,8 @@ int on_free(void* state) {
 int on_cancel(void* state, int) {
     const OffloadedRequest& operation = *static_cast<OffloadedRequest*>(state);
     if (!operation.receives || operation.done.load(std::memory_order_acquire)) return MPI_SUCCESS;
-    say(fmt::format("rank {}: MPI_Cancel: not supported for a receive from a device", runtime().rank));
+    warn(Code::not_supported,
+         fmt::format("rank {}: MPI_Cancel: not supported for a receive from a device", runtime().rank));
     return MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
@@ -556,11 +557,12 @@ void finish_all_requests() {
             complained = true;
             const std::lock_guard lock(outstanding_mutex);
             if (newest == nullptr) continue;
-            say(fmt::format(
-                "rank {}: MPI_Finalize has waited 10 s for {} offloaded operations, one of them {} on a "
-                "communicator of {} ranks; has another rank not called it?",
-                runtime().rank, std::uint32_t{outstanding.requests}, newest->kind->name(*newest),
-                newest->team->size));
+            warn(Code::unfinished,
+                 fmt::format(
+                     "rank {}: MPI_Finalize has waited 10 s for {} offloaded operations, one of them {} on a "
+                     "communicator of {} ranks; has another rank not called it?",
+                     runtime().rank, std::uint32_t{outstanding.requests}, newest->kind->name(*newest),
+                     newest->team->size));
         }
     }
 }

@@ -35,7 +35,9 @@ offpath_status_t exchange(Window& window) {
 bool make_device_window(Window& window) {
     const Window::Traits& traits = window.traits;
     const bool in_gpu = traits.bytes > 0 && gpu::is_device_memory(traits.base);
-    if (in_gpu) say(fmt::format("rank {}: MPI_Win_create: no device can use GPU memory", runtime().rank));
+    if (in_gpu)
+        warn(Code::not_supported,
+             fmt::format("rank {}: MPI_Win_create: no device can use GPU memory", runtime().rank));
     const bool ready = window.mixed != nullptr && window.handle != MPI_WIN_NULL && !in_gpu;
     if (!all_agree(window.comm, ready)) return false;
     return exchange(window) == OFFPATH_OK &&
@@ -111,7 +113,8 @@ int fence_mixed(Window& window) {
 }
 
 int not_mixed(const Window& window, const char* call) {
-    say(fmt::format("rank {}: {}: not supported on a window of hosts and devices", runtime().rank, call));
+    warn(Code::not_supported,
+         fmt::format("rank {}: {}: not supported on a window of hosts and devices", runtime().rank, call));
     return raise(window, MPI_ERR_UNSUPPORTED_OPERATION);
 }
 
@@ -131,8 +134,9 @@ extern "C" OFFPATH_API int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
         return MPI_SUCCESS;
     }
     if (key == devices::Key::off) return MPI_SUCCESS;
-    say(fmt::format("rank {}: MPI_Win_set_info: REMOTE_DEST_HETERO: the window was made without the key",
-                    runtime().rank));
+    warn(offpath::Code::not_supported,
+         fmt::format("rank {}: MPI_Win_set_info: REMOTE_DEST_HETERO: the window was made without the key",
+                     runtime().rank));
     PMPI_Win_call_errhandler(win, MPI_ERR_INFO_VALUE);
     return MPI_ERR_INFO_VALUE;
 }

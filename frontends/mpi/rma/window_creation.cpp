@@ -61,7 +61,7 @@ Mode read_mode() {
     for (const auto& [name, mode] : modes) {
         if (text == name) return mode;
     }
-    say(fmt::format("OFFPATH_RMA='{}'; accepted are off, remote, all, both and turns", text));
+    warn(Code::setting, fmt::format("OFFPATH_RMA='{}'; accepted are off, remote, all, both and turns", text));
     PMPI_Abort(MPI_COMM_WORLD, 2);
     return Mode::off;
 }
@@ -304,10 +304,11 @@ OFFPATH_API int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
     if (size < 0) return raise(*window, MPI_ERR_SIZE);
     if (size == 0) return MPI_SUCCESS;
     if (window->device != nullptr && gpu::is_device_memory(base)) {
-        say(fmt::format(
-            "rank {}: MPI_Win_attach: no device can use GPU memory; the info key offpath with the "
-            "value host leaves a window to the host's MPI",
-            runtime().rank));
+        warn(Code::not_supported,
+             fmt::format(
+                 "rank {}: MPI_Win_attach: no device can use GPU memory; the info key offpath with the "
+                 "value host leaves a window to the host's MPI",
+                 runtime().rank));
         return raise(*window, MPI_ERR_RMA_ATTACH);
     }
     const bool on_device =

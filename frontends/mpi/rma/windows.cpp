@@ -55,8 +55,8 @@ int raise(const Window& window, int error) {
 
 int error_of(offpath_status_t status) {
     if (status != OFFPATH_OK)
-        say(fmt::format("rank {}: a one-sided operation failed: {}", runtime().rank,
-                        offpath_status_string(status)));
+        warn(Code::operation, fmt::format("rank {}: a one-sided operation failed: {}", runtime().rank,
+                                          offpath_status_string(status)));
     if (status == OFFPATH_ERR_PEER_LOST) any_loss.store(true, std::memory_order_relaxed);
     switch (status) {
         case OFFPATH_OK:

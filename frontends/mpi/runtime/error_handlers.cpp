@@ -147,7 +147,7 @@ MPI_Comm_errhandler_function* stand_in_for_handler(MPI_Comm_errhandler_function*
 MPI_Comm_errhandler_function* stand_in_for_procedure(void (*procedure)()) {
     MPI_Comm_errhandler_function* found = find_stand_in(reinterpret_cast<void*>(procedure), true);
     if (found == nullptr) {
-        say("more procedures are error handlers than this library has room for");
+        warn(Code::limit, "more procedures are error handlers than this library has room for");
         PMPI_Abort(MPI_COMM_WORLD, 2);
     }
     return found;

@@ -70,8 +70,9 @@ void leave(std::size_t (*left)()) {
     for (int waited = 0; left() > 0 && waited < patience_ms; ++waited)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (const std::size_t count = left(); count > 0) {
-        say(fmt::format("rank {}: MPI_Finalize: {} messages between this host and devices are not complete",
-                        runtime().rank, count));
+        warn(Code::unfinished,
+             fmt::format("rank {}: MPI_Finalize: {} messages between this host and devices are not complete",
+                         runtime().rank, count));
     } else {
         offpath_finalize(with_devices);
     }

@@ -148,6 +148,10 @@ void say(const std::string& line) {
     std::fflush(stderr);
 }
 
+void warn(Code code, const std::string& line) {
+    say(with_code(line, code));
+}
+
 void attach() {
     Runtime& r = runtime();
     MPI_Comm parent = MPI_COMM_NULL;
@@ -159,10 +163,11 @@ void attach() {
     if (r.settings.on == 0) return;
     if (r.rank == 0 && r.settings.verbose > 0)
         for (const std::string& line : environment::unknown_variables())
-            say(line);
+            warn(Code::setting, line);
     if (is_of_another_release()) {
         if (r.rank == 0)
-            say("the program runs on the host's MPI: this is the front end for another release of it");
+            warn(Code::other_release,
+                 "the program runs on the host's MPI: this is the front end for another release of it");
         return;
     }
     for (const Part& part : parts)
@@ -172,7 +177,7 @@ void attach() {
     PMPI_Comm_set_errhandler(r.service, MPI_ERRORS_RETURN);
     const offpath_status_t status = attach_to_daemon();
     if (status != OFFPATH_OK) {
-        if (r.rank == 0) say(explain_host_only(status));
+        if (r.rank == 0) warn(Code::no_device, explain_host_only(status));
         PMPI_Comm_free(&r.service);
         return;
     }

@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/codes.h"
 #include "selection.h"
 
 namespace offpath::mpi {
@@ -46,8 +47,9 @@ inline bool active() {
 }
 Runtime& runtime();
 
-// Prints one line, "offpath: ...", on stderr in a single write.
+// Prints one line, "offpath: ...", on stderr in a single write. It informs; warnings and errors have a code.
 void say(const std::string& line);
+void warn(Code code, const std::string& line);
 
 // What `read` returns on rank 0, on all ranks. Collective over the world, in MPI_Init. Ranks decide alone
 // later, so they must start from the same settings. It ends the job when `read` throws.
@@ -59,7 +61,7 @@ T settings_of_rank_0(T (*read)()) {
         try {
             settings = read();
         } catch (const std::exception& error) {
-            say(error.what());
+            warn(Code::setting, error.what());
             PMPI_Abort(MPI_COMM_WORLD, 2);
         }
     }

@@ -54,7 +54,9 @@ void write_summary_file() {
     std::ofstream file(path(), std::ios::trunc);
     file << sections().dump(1) << '\n';
     file.close();
-    if (!file) say(fmt::format("OFFPATH_SUMMARY={} could not be written: {}", path(), std::strerror(errno)));
+    if (!file)
+        warn(Code::file,
+             fmt::format("OFFPATH_SUMMARY={} could not be written: {}", path(), std::strerror(errno)));
 }
 
 }  // namespace offpath::mpi

@@ -41,13 +41,14 @@ std::vector<TableRow> read_table() {
     const std::string path = environment::text("OFFPATH_TUNING", "");
     if (path.empty() || path == "off") return {};
     if (tuning_settings.deterministic != 0) {
-        say(fmt::format("OFFPATH_TUNING={} has no effect with OFFPATH_DETERMINISTIC=1", path));
+        warn(Code::setting,
+             fmt::format("OFFPATH_TUNING={} has no effect with OFFPATH_DETERMINISTIC=1", path));
         return {};
     }
     try {
         return Table::read(path).rows();
     } catch (const std::invalid_argument& error) {
-        say(fmt::format("{}; the fixed switch-overs are used", error.what()));
+        warn(Code::setting, fmt::format("{}; the fixed switch-overs are used", error.what()));
         return {};
     }
 }

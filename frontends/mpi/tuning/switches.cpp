@@ -48,7 +48,8 @@ Mark look() {
 void want(OpSet ops) {
     if (tuning_settings.deterministic != 0) {
         if (!std::exchange(refused, true))
-            say("with OFFPATH_DETERMINISTIC=1 offloading cannot be switched while the program runs");
+            warn(Code::setting,
+                 "with OFFPATH_DETERMINISTIC=1 offloading cannot be switched while the program runs");
         return;
     }
     wanted = {wanted.number + 1, ops};
@@ -65,7 +66,7 @@ void read_control_file() {
         if (line.size() > longest_line) throw std::invalid_argument("the line is too long");
         want(parse_switch(line, runtime().settings.selection.ops));
     } catch (const std::invalid_argument& error) {
-        say(fmt::format("control file {} has no effect: {}", control_file, error.what()));
+        warn(Code::setting, fmt::format("control file {} has no effect: {}", control_file, error.what()));
     }
 }
 

@@ -58,7 +58,7 @@ bool make_communicators(std::uint32_t rank, std::uint32_t size) try {
     open_communicators(mpi::mixed_teams::rank_of(rank), mpi::mixed_teams::rank_of(size));
     return true;
 } catch (const MpiError& error) {
-    log::error("MPI in target regions: {}", error.text);
+    log::error(offpath::Code::target_region, "MPI in target regions: {}", error.text);
     return false;
 }
 
@@ -133,7 +133,8 @@ OFFPATH_EXPORT void offpath_region_mpi_end() {
     // A receive that nothing matches would keep offpath_finalize for ever.
     for (int looks = 0; live_requests() > 0; ++looks) {
         if (looks == 1000) {
-            offpath::log::warn("MPI_Finalize: requests of target regions are not complete");
+            offpath::log::warn(offpath::Code::unfinished,
+                               "MPI_Finalize: requests of target regions are not complete");
             return;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

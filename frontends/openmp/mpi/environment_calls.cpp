@@ -105,7 +105,7 @@ OFFPATH_EXPORT int MPI_Get_processor_name(char* name, int* length) {
 }
 
 OFFPATH_EXPORT int MPI_Abort(MPI_Comm, int code) {
-    std::fprintf(stderr, "MPI_Abort in a target region, with code %d\n", code);
+    std::fprintf(stderr, "MPI_Abort in a target region, with code %d [OFP-0404]\n", code);
     die();
 }
 

@@ -37,7 +37,7 @@ void die() {
 
 int report(const char* call, MPI_Comm handle, const MpiError& error) {
     if (returns(handle)) return error.code;
-    std::fprintf(stderr, "%s in a target region: %s\n", call, error.text.c_str());
+    std::fprintf(stderr, "%s in a target region: %s [OFP-0404]\n", call, error.text.c_str());
     die();
 }
 

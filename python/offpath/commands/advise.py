@@ -11,6 +11,7 @@ from rich.table import Table
 
 from offpath import advise, advise_page, console, launch, profiles, reports, sim, units
 from offpath.artifacts import Artifacts, find_artifacts
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 
@@ -68,9 +69,13 @@ def advise_(
     """
     sim.find_platform(platform)
     if not command and profile is None:
-        raise OffpathError("there is nothing to do", "name a COMMAND after --, or a --profile to read")
+        raise OffpathError(
+            Code.NOTHING_TO_DO, "there is nothing to do", "name a COMMAND after --, or a --profile to read"
+        )
     if verify and not command:
-        raise OffpathError("--verify runs the program, and none is named", "name a COMMAND after --")
+        raise OffpathError(
+            Code.OPTION, "--verify runs the program, and none is named", "name a COMMAND after --"
+        )
     options.check_outputs(json, None)
     if html is not None:
         options.check_output(html)
@@ -96,7 +101,9 @@ def _record(command: list[str], folder: Path, artifacts: Artifacts, mpi: str | N
         old.unlink()
     code = profiles.record(command, folder, artifacts, mpi)
     if code != 0:
-        raise OffpathError(f"the program failed with code {code}; there is nothing to advise", code=code)
+        raise OffpathError(
+            Code.JOB_FAILED, f"the program failed with code {code}; there is nothing to advise", code=code
+        )
 
 
 def _verify(command: list[str], artifacts: Artifacts, mpi: str | None, runs: int) -> dict[str, float]:
@@ -114,7 +121,9 @@ def _verify(command: list[str], artifacts: Artifacts, mpi: str | None, runs: int
         finally:
             os.environ.pop("OFFPATH") if before is None else os.environ.update(OFFPATH=before)
         if code != 0:
-            raise OffpathError(f"the program failed with code {code} with offload {state}", code=code)
+            raise OffpathError(
+                Code.JOB_FAILED, f"the program failed with code {code} with offload {state}", code=code
+            )
     return advise.measured_gain(times["off"], times["on"], "wall_s")
 
 

@@ -18,6 +18,7 @@ from offpath import (
     units,
 )
 from offpath.artifacts import find_artifacts
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.compare import choose_engines
 from offpath.errors import OffpathError
@@ -163,11 +164,11 @@ def rma_(
     """
     spec = _bench_spec(ops, bench_rma.OPERATIONS, sizes, runs, iterations, engines, baselines)
     if not 0 < busy_s <= 60:
-        raise OffpathError(f"--busy-s {busy_s:g} is out of range", "use more than 0, 60 at most")
+        raise OffpathError(Code.OPTION, f"--busy-s {busy_s:g} is out of range", "use more than 0, 60 at most")
     for size in spec.sizes:
         if size % 8:
             raise OffpathError(
-                f"size {size} is out of range", "use multiples of 8: what is moved are doubles"
+                Code.OPTION, f"size {size} is out of range", "use multiples of 8: what is moved are doubles"
             )
     busy_s = busy_s if busy_target else 0.0
     with _cluster_for(spec, lab, no_namespaces, json, None) as cluster:
@@ -233,7 +234,7 @@ def shmem_(
     )
     spec.check(lab.nodes)
     if lab.remote:
-        raise OffpathError(f"--dpu {lab.dpu} is not for this benchmark", "use --dpu local")
+        raise OffpathError(Code.OPTION, f"--dpu {lab.dpu} is not for this benchmark", "use --dpu local")
     options.check_outputs(json, None)
     artifacts = find_artifacts()
     artifacts.program(bench_shmem.PROGRAM), artifacts.device(lab.dpu)
@@ -418,7 +419,7 @@ def _bench_spec(
     operations = units.split_known(ops, "operation", known)
     for value, option in ((runs, "--runs"), (iterations, "--iterations")):
         if value is not None and not 1 <= value <= 10000:
-            raise OffpathError(f"{option} {value} is out of range", "use 1 to 10000")
+            raise OffpathError(Code.OPTION, f"{option} {value} is out of range", "use 1 to 10000")
     return bench.BenchSpec(
         operations,
         units.parse_sizes(sizes),

@@ -8,6 +8,7 @@ import typer
 
 from offpath import calibrate, console, reports, sim
 from offpath.artifacts import find_artifacts
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 
@@ -34,7 +35,7 @@ def calibrate_(
     Example: offpath calibrate --out here.json
     """
     if not 0.01 <= seconds <= 10:
-        raise OffpathError(f"--seconds {seconds} is out of range", "use 0.01 to 10")
+        raise OffpathError(Code.OPTION, f"--seconds {seconds} is out of range", "use 0.01 to 10")
     options.check_output(out)
     options.check_outputs(json, None)
     artifacts = find_artifacts()

@@ -8,6 +8,7 @@ import typer
 
 from offpath import console, successors
 from offpath import control as controls
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 
@@ -80,11 +81,12 @@ def control(
     if state in ("restart", "drain"):
         return _restart(state, directory, node, daemon)
     if directory or node or daemon:
-        raise OffpathError("--dir, --node and --daemon belong to restart and drain")
+        raise OffpathError(Code.OPTION, "--dir, --node and --daemon belong to restart and drain")
     text = controls.text_of(state, ops)
     files = [file] if file else [job.file for job in controls.running()]
     if not files:
         raise OffpathError(
+            Code.DAEMON,
             "no job of `offpath run` is running on this node",
             "name the control file of another one: --file FILE",
         )
@@ -96,12 +98,16 @@ def control(
 def _restart(state: str, directory: Path | None, node: str | None, program: str | None) -> None:
     here = socket.gethostname()
     if node not in (None, here, "localhost"):
-        raise OffpathError(f"this is node {here}, not {node}", f"run it on {node}, for example with ssh")
+        raise OffpathError(
+            Code.OPTION, f"this is node {here}, not {node}", f"run it on {node}, for example with ssh"
+        )
     if program and state == "drain":
-        raise OffpathError("--daemon belongs to restart")
+        raise OffpathError(Code.OPTION, "--daemon belongs to restart")
     found = successors.serving([directory.absolute()] if directory else None)
     if not found:
-        raise OffpathError("no daemon serves on this node", "name its session directory: --dir DIR")
+        raise OffpathError(
+            Code.DAEMON, "no daemon serves on this node", "name its session directory: --dir DIR"
+        )
     for each in found:
         if state == "drain":
             successors.drain(each)

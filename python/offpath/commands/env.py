@@ -7,6 +7,7 @@ import typer
 
 from offpath import preload
 from offpath.artifacts import find_artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.mpi_library import KINDS
 
@@ -27,7 +28,7 @@ def env(
     Example: eval "$(offpath env --mpi openmpi)"; mpirun -n 4 ./my_program
     """
     if mpi not in KINDS:
-        raise OffpathError(f"--mpi {mpi!r} is not known", f"use {' or '.join(KINDS)}")
+        raise OffpathError(Code.OPTION, f"--mpi {mpi!r} is not known", f"use {' or '.join(KINDS)}")
     needed = preload.variables(find_artifacts().front_end(mpi), {})
     separators = {"LD_PRELOAD": " ", "LD_LIBRARY_PATH": ":"}
     lines = [

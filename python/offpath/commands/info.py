@@ -13,6 +13,7 @@ from rich.table import Table
 
 from offpath import console, devices, openmp, stats, units, variables
 from offpath.artifacts import find_artifacts
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
@@ -91,12 +92,15 @@ def info(
     """
     if environment:
         if any(value is not None for value in (nodes, link, dpu, pcie, remote)):
-            raise OffpathError("--variables shows no devices and no lab", "leave the other options out")
+            raise OffpathError(
+                Code.OPTION, "--variables shows no devices and no lab", "leave the other options out"
+            )
         show_variables(variables.values(os.environ), json)
         return
     if any(value is not None for value in (nodes, link, dpu, pcie)):
         if remote is not None:
             raise OffpathError(
+                Code.OPTION,
                 "--devices is for this machine, and --nodes, --link, --dpu, --pcie are for a lab",
                 "give one or the other",
             )
@@ -217,14 +221,15 @@ def query(daemon: list[str]) -> dict:
     try:
         done = subprocess.run([*daemon, "--info"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise OffpathError(f"{name} --info failed: {error}") from error
+        raise OffpathError(Code.JOB_FAILED, f"{name} --info failed: {error}") from error
     try:
         found = jsonlib.loads(done.stdout)
     except ValueError:
         found = None
     if done.returncode != 0 or not isinstance(found, dict):
         raise OffpathError(
-            f"{name} --info failed with code {done.returncode}: {done.stderr.strip() or done.stdout.strip()}"
+            Code.JOB_FAILED,
+            f"{name} --info failed with code {done.returncode}: {done.stderr.strip() or done.stdout.strip()}",
         )
     return found
 

@@ -11,6 +11,7 @@ import typer
 from offpath import advise_lab, console, mpi_library, reports, sim
 from offpath import compare as comparison
 from offpath.artifacts import Artifacts, find_artifacts
+from offpath.codes import Code
 from offpath.commands import advise as shown
 from offpath.commands import options
 from offpath.errors import OffpathError
@@ -56,7 +57,7 @@ def run(
     Example: offpath lab run --nodes 4 --link 1gbit --offload on -- ./my_program --its-option
     """
     if offload not in (None, "on", "off"):
-        raise OffpathError(f"--offload {offload!r} is not known", "use on or off")
+        raise OffpathError(Code.OPTION, f"--offload {offload!r} is not known", "use on or off")
     program = options.lab_program(program)
     layout = options.device_rank_layout(lab, program, offload, dpu_ranks, device_program, devices_per_node)
     engine = mpi.HOST if offload == "off" or layout else mpi.OFFPATH
@@ -86,7 +87,9 @@ def _traced(
     folder = record.prepare(trace)
     if folder.is_relative_to("/dev/shm"):
         raise OffpathError(
-            f"{folder} is out of reach: a lab has a /dev/shm of its own", "use another directory"
+            Code.OUTPUT_FILE,
+            f"{folder} is out of reach: a lab has a /dev/shm of its own",
+            "use another directory",
         )
     variables = record.variables(artifacts, mpi_library.of_program(program), folder, lab.environment)
     where = {record.VARIABLE: variables.pop(record.VARIABLE)}
@@ -154,7 +157,7 @@ def compare(
     Example: offpath lab compare --nodes 4 --link 1gbit --runs 5 --json out.json -- build/bin/fft3d --json -
     """
     if not 1 <= runs <= 1000:
-        raise OffpathError(f"--runs {runs} is out of range", "use 1 to 1000")
+        raise OffpathError(Code.OPTION, f"--runs {runs} is out of range", "use 1 to 1000")
     program = options.lab_program(program)
     chosen = comparison.choose_engines(engines, baselines, program)
     options.check_outputs(json, plot)

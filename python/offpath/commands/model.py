@@ -6,6 +6,7 @@ import typer
 from rich.table import Table
 
 from offpath import console, reports, units
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.models import auxiliary, bound, energy, memory_traffic, overlap
@@ -297,4 +298,6 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise OffpathError(f"{text!r} is not a number", "write numbers, separated by commas") from error
+        raise OffpathError(
+            Code.OPTION, f"{text!r} is not a number", "write numbers, separated by commas"
+        ) from error

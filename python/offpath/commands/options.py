@@ -14,6 +14,7 @@ import typer
 
 from offpath import console, mpi_library, units
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import NamespacesUnavailable, OffpathError
 from offpath.lab import device_ranks, sandbox
 from offpath.lab.cluster import Cluster, LabSpec, open_cluster
@@ -334,10 +335,14 @@ def lab_spec(
         console.note("--pcie has no effect: with --dpu local there is no link between host and device")
     if placement not in ("split", "shared"):
         raise OffpathError(
-            f"placement {placement!r} is not known", "use split (devices on cores of their own) or shared"
+            Code.OPTION,
+            f"placement {placement!r} is not known",
+            "use split (devices on cores of their own) or shared",
         )
     if timeout is not None and timeout <= 0:
-        raise OffpathError(f"--timeout {timeout:g} is out of range", "use a positive number of seconds")
+        raise OffpathError(
+            Code.OPTION, f"--timeout {timeout:g} is out of range", "use a positive number of seconds"
+        )
     return spec
 
 
@@ -365,20 +370,27 @@ def device_rank_layout(
     if not dpu_ranks:
         if device_program is not None or devices_per_node != 1:
             raise OffpathError(
-                "--device-program and --devices-per-node are for jobs with device ranks", "add --dpu-ranks"
+                Code.OPTION,
+                "--device-program and --devices-per-node are for jobs with device ranks",
+                "add --dpu-ranks",
             )
         return None
     if offload == "on":
         raise OffpathError(
+            Code.OPTION,
             "--offload on and --dpu-ranks cannot be combined",
             "the device either serves its hosts' MPI or is a rank itself",
         )
     if lab.device_quota is not None and not lab.remote:
         raise OffpathError(
-            "--device-quota cannot slow down device ranks that share their node's system", "use --dpu remote"
+            Code.OPTION,
+            "--device-quota cannot slow down device ranks that share their node's system",
+            "use --dpu remote",
         )
     if not 1 <= devices_per_node <= 1024:
-        raise OffpathError(f"--devices-per-node {devices_per_node} is out of range", "use 1 to 1024")
+        raise OffpathError(
+            Code.OPTION, f"--devices-per-node {devices_per_node} is out of range", "use 1 to 1024"
+        )
     groups = device_ranks.everywhere(lab.nodes, lab.ranks_per_node, devices_per_node)
     return device_ranks.Layout(groups, device_ranks.device_command(lab.dpu, program, device_program))
 
@@ -390,11 +402,8 @@ def resolve_program(program: list[str]) -> list[str]:
     if found is None:
         name = program[0]
         raise OffpathError(
-            (
-                f"program {name!r} is not there"
-                if not Path(name).exists()
-                else f"program {name!r} is not executable"
-            ),
+            Code.NOT_INSTALLED,
+            f"program {name!r} is not {'executable' if Path(name).exists() else 'there'}",
             "give the path of an executable file, such as ./my_program, or a name that PATH knows",
         )
     return [str(Path(found).absolute()), *program[1:]]
@@ -405,6 +414,7 @@ def lab_program(program: list[str]) -> list[str]:
     in front of it."""
     if launcher := mpi_library.launcher_of(program):
         raise OffpathError(
+            Code.OPTION,
             f"the lab starts {launcher} itself: with {launcher} in the command line, every rank would start a"
             " job of its own",
             f"leave {launcher} and its options out: offpath lab run --nodes 2 --ranks-per-node 1 --"
@@ -427,10 +437,14 @@ def check_outputs(json: Path | None, plot: Path | None) -> None:
     """Refuses output files that cannot be written, before anything is measured."""
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise OffpathError(
-            f"--plot {plot}: the kind of picture is not known", "end the name in .png, .svg or .pdf"
+            Code.OUTPUT_FILE,
+            f"--plot {plot}: the kind of picture is not known",
+            "end the name in .png, .svg or .pdf",
         )
     if json is not None and plot is not None and json.resolve() == plot.resolve():
-        raise OffpathError(f"--json and --plot name the same file, {json}", "give each a file of its own")
+        raise OffpathError(
+            Code.OUTPUT_FILE, f"--json and --plot name the same file, {json}", "give each a file of its own"
+        )
     for path in filter(None, (json, plot)):
         check_output(path)
 
@@ -438,10 +452,11 @@ def check_outputs(json: Path | None, plot: Path | None) -> None:
 def check_output(path: Path) -> None:
     """Refuses a file that cannot be written. An existing file keeps its content."""
     if os.path.isdir(path):
-        raise OffpathError(f"{path} is a directory", "name a file")
+        raise OffpathError(Code.OUTPUT_FILE, f"{path} is a directory", "name a file")
     if not os.path.isdir(path.parent):
         what = "is not a directory" if os.path.exists(path.parent) else "is not there"
         raise OffpathError(
+            Code.OUTPUT_FILE,
             f"{path} cannot be written: the directory {path.parent} {what}",
             f"make it first (mkdir -p {path.parent}), or name another file",
         )
@@ -454,6 +469,7 @@ def check_output(path: Path) -> None:
             path.unlink()
     except OSError as error:
         raise OffpathError(
+            Code.OUTPUT_FILE,
             f"{path} cannot be written: {error.strerror}",
             "name a file that you may write, in a directory where you may make files",
         ) from error
@@ -463,7 +479,9 @@ def need_tools(namespaces: bool) -> None:
     for tool in ["mpirun", "taskset", *(["ip", "tc", "unshare", "nsenter"] if namespaces else [])]:
         if shutil.which(tool) is None:
             raise OffpathError(
-                f"the program {tool} is missing", "run scripts/setup.sh, which installs what is needed"
+                Code.NOT_INSTALLED,
+                f"the program {tool} is missing",
+                "run scripts/setup.sh, which installs what is needed",
             )
 
 
@@ -475,13 +493,16 @@ def enter_lab(spec: LabSpec, no_namespaces: bool) -> None:
     need_tools(namespaces=not no_namespaces)
     if no_namespaces and spec.remote:
         raise OffpathError(
+            Code.NO_LAB,
             f"--dpu {spec.dpu} needs namespaces: the device is a machine of its own",
             "use --dpu local, or leave --no-namespaces out",
         )
     if no_namespaces:
         if spec.nodes != 1:
             raise OffpathError(
-                "without namespaces there is one node only", "use --nodes 1, or leave --no-namespaces out"
+                Code.NO_LAB,
+                "without namespaces there is one node only",
+                "use --nodes 1, or leave --no-namespaces out",
             )
         return
     try:
@@ -489,7 +510,7 @@ def enter_lab(spec: LabSpec, no_namespaces: bool) -> None:
     except NamespacesUnavailable as error:
         if spec.nodes != 1 or spec.remote:
             raise
-        console.warn(f"{error}; going on in one-node mode")
+        console.warn(Code.NO_LAB, f"{error}; going on in one-node mode")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from offpath import console
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 
@@ -53,7 +54,9 @@ def report(
             picture.draw(run.trace, earlier.trace if earlier is not None else None, plot)
             console.note(f"drew {plot}")
     elif before is not None or plot is not None:
-        raise OffpathError("--before and --plot go with a directory of --trace", "name one instead of a file")
+        raise OffpathError(
+            Code.OPTION, "--before and --plot go with a directory of --trace", "name one instead of a file"
+        )
     else:
         from offpath.report import benchmark_page
 

@@ -11,6 +11,7 @@ import typer
 
 from offpath import console, device_ranks, devices, launch, units
 from offpath.artifacts import find_artifacts
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.remote_daemons import StartOptions
@@ -158,14 +159,18 @@ def run(
     """
     if dpu_ranks:
         if trace:
-            raise OffpathError("--trace and --dpu-ranks cannot be combined", "there is no device to trace")
+            raise OffpathError(
+                Code.OPTION, "--trace and --dpu-ranks cannot be combined", "there is no device to trace"
+            )
         raise typer.Exit(_run_dpu_ranks(command, hosts, remote, device_program, agent, show_command))
     if hosts or device_program or show_command:
         raise OffpathError(
-            "--hosts, --device-program and --show-command are for jobs with device ranks", "add --dpu-ranks"
+            Code.OPTION,
+            "--hosts, --device-program and --show-command are for jobs with device ranks",
+            "add --dpu-ranks",
         )
     if verbose is not None and verbose not in (0, 1, 2):
-        raise OffpathError(f"--verbose {verbose} is out of range", "use 0, 1 or 2")
+        raise OffpathError(Code.OPTION, f"--verbose {verbose} is out of range", "use 0, 1 or 2")
     remote = remote or os.environ.get("OFFPATH_DEVICES")
     if remote:
         key_file = key_file or (
@@ -173,13 +178,15 @@ def run(
         )
         if device_cpus:
             console.warn(
-                "--device-cpus is for devices on the nodes; for others use --device-args '--cpus LIST'"
+                Code.OPTION,
+                "--device-cpus is for devices on the nodes; for others use --device-args '--cpus LIST'",
             )
         start = StartOptions(agent, device_daemon, device_args, proxies, spin_us)
         if key_file and start != StartOptions():
             console.warn(
+                Code.OPTION,
                 "the devices run already: what says how to start them (--agent, --device-..., --proxies,"
-                " --spin-us) has no effect"
+                " --spin-us) has no effect",
             )
         chosen = launch.LaunchOptions(
             (),
@@ -195,6 +202,7 @@ def run(
         raise typer.Exit(launch.run(options.check_launcher(command), find_artifacts(), chosen))
     if key_file:
         raise OffpathError(
+            Code.OPTION,
             "--key-file is for devices with operating systems of their own, and none are named",
             "use --devices",
         )
@@ -203,15 +211,17 @@ def run(
     missing = set(cpus) - allowed
     if device_cpus and missing:
         console.warn(
+            Code.SHARED_CORES,
             f"device core {units.format_cpus(missing)} is not one that this command may use here"
-            f" ({units.format_cpus(allowed)})"
+            f" ({units.format_cpus(allowed)})",
         )
     ranks = _ranks(command)
     others = len(allowed - set(cpus))
     if ranks is not None and ranks > others and launch.is_local(command):
         console.warn(
+            Code.SHARED_CORES,
             f"{ranks} host ranks on {others} other core{'s' if others != 1 else ''}: some will share core"
-            f" {units.format_cpus(cpus)} with the device"
+            f" {units.format_cpus(cpus)} with the device",
         )
     chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose, mpi=mpi, keep_logs=keep_logs, trace=trace)
     raise typer.Exit(launch.run(options.check_launcher(command), find_artifacts(), chosen))
@@ -228,6 +238,7 @@ def _run_dpu_ranks(
     named = devices_named or os.environ.get("OFFPATH_DEVICES")
     if not named:
         raise OffpathError(
+            Code.DEVICES,
             "the devices are not known",
             "name them with --devices FILE, one line a node, or NODE=ADDR,NODE=...",
         )

@@ -9,6 +9,7 @@ from rich.table import Table
 from offpath import console, reports, sim, units
 from offpath import validate as validation
 from offpath.artifacts import find_artifacts
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 
@@ -153,7 +154,9 @@ def sim_(
     Example: offpath sim --platform thor-bf2 --nodes 16 --ranks-per-node 32 --pattern alltoall --bytes 64K
     """
     if bool(pattern) + (program is not None) + validate != 1:
-        raise OffpathError("what to simulate is not clear", "name a --pattern, a --program, or --validate")
+        raise OffpathError(
+            Code.OPTION, "what to simulate is not clear", "name a --pattern, a --program, or --validate"
+        )
     if validate:
         return _validate(platform, sets, seconds, measured or [], json)
     passed = [
@@ -198,7 +201,7 @@ def sim_(
 def _validate(platform: str, sets: str, seconds: float, measured: list[Path], json: Path | None) -> None:
     names = validation.choose(sets)
     if not 0.01 <= seconds <= 10:
-        raise OffpathError(f"--seconds {seconds} is out of range", "use 0.01 to 10")
+        raise OffpathError(Code.OPTION, f"--seconds {seconds} is out of range", "use 0.01 to 10")
     options.check_outputs(json, None)
     figures = sim.read_figures(platform)
     artifacts = find_artifacts()

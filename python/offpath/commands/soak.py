@@ -6,6 +6,7 @@ import typer
 
 from offpath import console, reports, units
 from offpath.artifacts import find_artifacts
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
@@ -50,9 +51,13 @@ def soak_(
     Example: offpath soak --minutes 10 --nodes 2 --seed 7 --json soak.json --plot soak.png
     """
     if lab.nodes < 2 or no_namespaces:
-        raise OffpathError("a soak needs an emulated network", "use --nodes 2 or more, with namespaces")
+        raise OffpathError(
+            Code.NO_LAB, "a soak needs an emulated network", "use --nodes 2 or more, with namespaces"
+        )
     if lab.timeout is not None:
-        raise OffpathError("--timeout has no effect here", "a run that takes too long is counted as hung")
+        raise OffpathError(
+            Code.OPTION, "--timeout has no effect here", "a run that takes too long is counted as hung"
+        )
     spec = SoakSpec(minutes * 60, seed, units.split_list(faults, "faults"), runs)
     spec.check()
     artifacts = find_artifacts()

@@ -7,6 +7,7 @@ import typer
 from offpath import bspmm, reports, units
 from offpath.artifacts import find_artifacts
 from offpath.bspmm_names import VARIANTS
+from offpath.codes import Code
 from offpath.commands import options, study_halo, study_minimd, study_reproduce, study_scale
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
@@ -73,7 +74,7 @@ def bspmm_(
     Example: offpath study bspmm --nodes 4 --json bspmm.json --plot bspmm.png
     """
     if baselines not in ("none", "all"):
-        raise OffpathError(f"--baselines {baselines!r} is not known", "use none or all")
+        raise OffpathError(Code.OPTION, f"--baselines {baselines!r} is not known", "use none or all")
     spec = bspmm.BspmmSpec(
         list(units.split_whole(mesh, "--mesh")),
         tile,
@@ -87,7 +88,9 @@ def bspmm_(
     spec.check()
     if lab.remote:
         raise OffpathError(
-            f"--dpu {lab.dpu} is not for this study", "its devices are cores of the nodes: --dpu local"
+            Code.OPTION,
+            f"--dpu {lab.dpu} is not for this study",
+            "its devices are cores of the nodes: --dpu local",
         )
     options.check_outputs(json, plot)
     artifacts = find_artifacts()

@@ -7,6 +7,7 @@ import typer
 
 from offpath import halo, reports, units
 from offpath.artifacts import find_artifacts
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
@@ -63,7 +64,9 @@ def _halo(
         if text
     }
     if not sizes:
-        raise OffpathError("no domain is given", "name one with --sizes-1d, --sizes-2d or --sizes-3d")
+        raise OffpathError(
+            Code.OPTION, "no domain is given", "name one with --sizes-1d, --sizes-2d or --sizes-3d"
+        )
     spec = halo.HaloSpec(
         units.split_whole(nodes, "--nodes"), sizes, steps, runs, periodic, tuple(variants.split(","))
     )

@@ -12,6 +12,7 @@ from typer.models import OptionInfo
 
 from offpath import console, osu, reports, units
 from offpath.artifacts import find_artifacts
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
@@ -76,11 +77,12 @@ def _roofline(
     cores = os.sched_getaffinity(0)
     if cpu is not None and cpu not in cores:
         raise OffpathError(
+            Code.OPTION,
             f"--cpu {cpu} is not a core of this process",
             "its cores are " + ", ".join(map(str, sorted(cores))),
         )
     if runs < 1 or steps < 0:
-        raise OffpathError("--runs must be 1 at least and --steps 0 at least")
+        raise OffpathError(Code.OPTION, "--runs must be 1 at least and --steps 0 at least")
     with tempfile.TemporaryDirectory() as folder:
         found = roofline.measure(
             find_artifacts(), atoms, steps, runs, max(cores) if cpu is None else cpu, Path(folder)
@@ -149,6 +151,7 @@ def _command(study: Study):
         spec.check()
         if (source is None) != (not source_nodes):
             raise OffpathError(
+                Code.OPTION,
                 "--source and --source-nodes go together",
                 "say which function supplies the runs, and on how many nodes",
             )
@@ -179,5 +182,5 @@ def _numbers(text: str, flag: str) -> tuple[float, ...]:
         return tuple(float(part) for part in units.split_list(text, flag))
     except ValueError as error:
         raise OffpathError(
-            f"{flag} {text!r} is not understood", "write numbers, separated by commas"
+            Code.OPTION, f"{flag} {text!r} is not understood", "write numbers, separated by commas"
         ) from error

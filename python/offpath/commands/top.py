@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from offpath import console, status_page
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 _RATES = ("sent", "received", "copied", "reduced")
@@ -33,10 +34,14 @@ def top(
     Example: offpath top --once --json
     """
     if not 0.05 <= interval <= 3600:
-        raise OffpathError(f"--interval {interval:g} is out of range", "0.05 to 3600 seconds are accepted")
+        raise OffpathError(
+            Code.OPTION, f"--interval {interval:g} is out of range", "0.05 to 3600 seconds are accepted"
+        )
     if prometheus:
         if json or once:
-            raise OffpathError("--prometheus has a form of its own", "leave --json and --once out")
+            raise OffpathError(
+                Code.OPTION, "--prometheus has a form of its own", "leave --json and --once out"
+            )
         print(metrics([page.read() for page in status_page.find()]), end="")
         return
     watcher = Watcher()

@@ -7,6 +7,7 @@ import typer
 
 from offpath import bench, console, tune, tuning_table, units
 from offpath.artifacts import find_artifacts
+from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
@@ -72,7 +73,9 @@ def tune_(
     for name in operations:
         if name not in tune.OPERATIONS:
             raise OffpathError(
-                f"operation {name!r} is not known", "use all, or some of " + ", ".join(tune.OPERATIONS)
+                Code.OPTION,
+                f"operation {name!r} is not known",
+                "use all, or some of " + ", ".join(tune.OPERATIONS),
             )
     spec = tune.TuneSpec(operations, sorted(set(units.parse_sizes(sizes))), runs, seconds)
     spec.check()

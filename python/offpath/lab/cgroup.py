@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import owner
 
@@ -67,6 +68,7 @@ class DeviceQuota:
                 self.path: Path = path
                 return
         raise OffpathError(
+            Code.NO_LAB,
             "the device cannot be throttled: no cgroup with a cpu controller is writable here"
             + (f" ({'; '.join(reasons)})" if reasons else " (none is mounted)"),
             "run as root, have a cgroup delegated to you (systemd-run --user --scope -p Delegate=yes ...), or"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from offpath import console, logs, metrics, mpi_library, openmp
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import (
     device_ranks,
@@ -70,9 +71,9 @@ class LabSpec:
             (self.spin_us, "--spin-us", 0, 10**7),
         ):
             if value is not None and not low <= value <= high:
-                raise OffpathError(f"{name} {value} is out of range", f"use {low} to {high}")
+                raise OffpathError(Code.OPTION, f"{name} {value} is out of range", f"use {low} to {high}")
         if self.dpu not in DPUS:
-            raise OffpathError(f"--dpu {self.dpu!r} is not known", "use " + ", ".join(DPUS))
+            raise OffpathError(Code.OPTION, f"--dpu {self.dpu!r} is not known", "use " + ", ".join(DPUS))
 
     @property
     def remote(self) -> bool:
@@ -99,9 +100,10 @@ class Cluster:
     def __init__(self, spec: LabSpec, artifacts: Artifacts, namespaced: bool):
         spec.check()
         if not namespaced and spec.nodes != 1:
-            raise OffpathError("without namespaces there is one node only", "use --nodes 1")
+            raise OffpathError(Code.NO_LAB, "without namespaces there is one node only", "use --nodes 1")
         if not namespaced and spec.remote:
             raise OffpathError(
+                Code.NO_LAB,
                 f"without namespaces there is no machine for a device of its own (--dpu {spec.dpu})",
                 "use --dpu local",
             )
@@ -171,7 +173,7 @@ class Cluster:
         """The same cluster with only its first nodes in use, and optionally another number of ranks on each.
         It runs jobs, one at a time, and ends with this cluster."""
         if not 1 <= nodes <= len(self.nodes):
-            raise OffpathError(f"there are not {nodes} nodes in a cluster of {len(self.nodes)}")
+            raise OffpathError(Code.OPTION, f"there are not {nodes} nodes in a cluster of {len(self.nodes)}")
         part = copy.copy(self)
         part.spec = replace(self.spec, nodes=nodes, ranks_per_node=ranks_per_node or self.spec.ranks_per_node)
         part.placements, part.nodes, part._quotas = (
@@ -427,15 +429,17 @@ def measured(result: JobResult, what: str, verifies: bool = True) -> dict:
     if result.exit_code != 0 or said is None:
         tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
         raise OffpathError(
-            f"{what} failed with code {result.exit_code}\n{tail}".rstrip(), code=result.exit_code or 1
+            Code.JOB_FAILED,
+            f"{what} failed with code {result.exit_code}\n{tail}".rstrip(),
+            code=result.exit_code or 1,
         )
     if verifies and not said.get("verified"):
-        raise OffpathError(f"{what} gave wrong data", code=1)
+        raise OffpathError(Code.WRONG_RESULTS, f"{what} gave wrong data", code=1)
     for complaint in result.complaints:
-        console.warn(f"{what}: {complaint}")
+        console.warn(Code.JOB_FAILED, f"{what}: {complaint}")
     return said
 
 
 def report(result: JobResult) -> None:
     for complaint in result.complaints:
-        console.warn(complaint)
+        console.warn(Code.JOB_FAILED, complaint)

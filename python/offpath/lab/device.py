@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from offpath import logs
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import network
 from offpath.lab.cgroup import DeviceQuota
@@ -131,14 +132,15 @@ class Device:
             return
         if answer is None:
             raise OffpathError(
-                f"the device of {self.node.name} was not ready after {READY_SECONDS:g} s{self.last_words()}"
+                Code.DAEMON,
+                f"the device of {self.node.name} was not ready after {READY_SECONDS:g} s{self.last_words()}",
             )
         try:
             code = f"ended with code {self.process.wait(5)}"
         except subprocess.TimeoutExpired:
             code = "closed its ready descriptor"
         raise OffpathError(
-            f"the device of {self.node.name} did not start: offpathd {code}{self.last_words()}"
+            Code.DAEMON, f"the device of {self.node.name} did not start: offpathd {code}{self.last_words()}"
         )
 
     def ended(self) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from offpath.artifacts import aarch64_command
+from offpath.codes import Code
 from offpath.device_ranks import DEVICE, HOST, Program, mpmd
 from offpath.errors import OffpathError
 from offpath.lab import network, placement
@@ -115,7 +116,11 @@ def device_command(dpu: str, program: list[str], device_program: str | None) -> 
     The arguments are those of the hosts' program.
     """
     if device_program is not None and not os.access(device_program, os.X_OK):
-        raise OffpathError(f"--device-program {device_program} is not an executable file", "give its path")
+        raise OffpathError(
+            Code.NOT_INSTALLED,
+            f"--device-program {device_program} is not an executable file",
+            "give its path",
+        )
     if dpu != "aarch64":
         return [str(Path(device_program).absolute()) if device_program else program[0], *program[1:]]
     return [

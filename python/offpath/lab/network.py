@@ -14,6 +14,7 @@ The functions here are pure: they return command lines.
 
 from dataclasses import dataclass
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.units import format_rate, format_size
 
@@ -247,9 +248,12 @@ def check_burst(link: Link) -> None:
     if link.burst is None:
         return
     if link.rate is None:
-        raise OffpathError("--burst needs links of a limited rate", "add --link, for example --link 2gbit")
+        raise OffpathError(
+            Code.OPTION, "--burst needs links of a limited rate", "add --link, for example --link 2gbit"
+        )
     if not 2 * _MIN_SEGMENT_BYTES <= link.burst <= _QUEUE_BYTES:
         raise OffpathError(
+            Code.OPTION,
             f"--burst {format_size(link.burst)} is out of range",
             f"use {format_size(2 * _MIN_SEGMENT_BYTES)} to {format_size(_QUEUE_BYTES)}",
         )
@@ -257,4 +261,4 @@ def check_burst(link: Link) -> None:
 
 def check_nodes(nodes: int) -> None:
     if not 1 <= nodes <= MAX_NODES:
-        raise OffpathError(f"--nodes {nodes} is out of range", f"use 1 to {MAX_NODES}")
+        raise OffpathError(Code.OPTION, f"--nodes {nodes} is out of range", f"use 1 to {MAX_NODES}")

@@ -5,6 +5,7 @@ import os
 import subprocess
 from dataclasses import dataclass, field
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import network, segments
 from offpath.lab.network import INTERFACE, PCIE_INTERFACE, Link
@@ -120,7 +121,7 @@ def _hold(name: str, hosts: str) -> subprocess.Popen:
     assert holder.stdout is not None and holder.stderr is not None
     if holder.stdout.readline() != "ready\n":
         holder.kill()
-        raise OffpathError(f"{name} cannot be made: {holder.stderr.read().strip()}")
+        raise OffpathError(Code.LAB_FAILED, f"{name} cannot be made: {holder.stderr.read().strip()}")
     return holder
 
 
@@ -188,7 +189,9 @@ def run_tool(command: list[str], text: str = "") -> str:
         reason = done.stderr.strip() or f"code {done.returncode}"
         if "netem" in command:
             raise OffpathError(
-                f"latency cannot be added: this kernel has no netem queue ({reason})", "leave --latency out"
+                Code.NO_LAB,
+                f"latency cannot be added: this kernel has no netem queue ({reason})",
+                "leave --latency out",
             )
-        raise OffpathError(f"`{' '.join(command)}` failed: {reason}")
+        raise OffpathError(Code.LAB_FAILED, f"`{' '.join(command)}` failed: {reason}")
     return done.stdout

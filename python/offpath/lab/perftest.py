@@ -7,6 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import network
 from offpath.lab.node import Node
@@ -45,7 +46,7 @@ def of_host_device_link(node: Node, rate: int | None) -> float:
 def bandwidth(sender: Node, receiver: Node, address: str, interface: str, rate: int | None) -> float:
     tool = find()
     if tool is None:
-        raise OffpathError("ucx_perftest is missing", "run scripts/setup.sh")
+        raise OffpathError(Code.NOT_INSTALLED, "ucx_perftest is missing", "run scripts/setup.sh")
     program, variables = tool
     environment = (
         dict(os.environ)
@@ -75,13 +76,14 @@ def bandwidth(sender: Node, receiver: Node, address: str, interface: str, rate: 
                 )
             except subprocess.TimeoutExpired as error:
                 raise OffpathError(
-                    f"ucx_perftest over {interface} did not end within {_PATIENCE:g} s"
+                    Code.JOB_FAILED, f"ucx_perftest over {interface} did not end within {_PATIENCE:g} s"
                 ) from error
             if done.returncode == 0:
                 return parse(done.stdout)
             if server.poll() is not None or time.monotonic() > deadline:
                 raise OffpathError(
-                    f"ucx_perftest over {interface} failed: {(done.stderr or done.stdout).strip()}"
+                    Code.JOB_FAILED,
+                    f"ucx_perftest over {interface} failed: {(done.stderr or done.stdout).strip()}",
                 )
             time.sleep(0.1)  # the server does not listen yet
     finally:
@@ -94,6 +96,6 @@ def parse(text: str) -> float:
     lines = [line.strip() for line in text.strip().splitlines()]
     header = next((index for index, line in enumerate(lines) if "overall_bw" in line), None)
     if header is None or header + 1 >= len(lines):
-        raise OffpathError(f"ucx_perftest printed no bandwidth: {text.strip()!r}")
+        raise OffpathError(Code.WRONG_RESULTS, f"ucx_perftest printed no bandwidth: {text.strip()!r}")
     values = dict(zip(lines[header].split(","), lines[-1].split(","), strict=False))
     return float(values["overall_bw"]) * 2**20

@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.units import format_cpus, parse_cpus
 
@@ -50,7 +51,9 @@ def place(
 ) -> list[NodePlacement]:
     if mode not in ("split", "shared"):
         raise OffpathError(
-            f"placement {mode!r} is not known", "use split (devices on cores of their own) or shared"
+            Code.OPTION,
+            f"placement {mode!r} is not known",
+            "use split (devices on cores of their own) or shared",
         )
     cores = physical_cores(os.sched_getaffinity(0)) if cores is None else cores
     if mode == "shared" or len(cores) == 1:

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from offpath.artifacts import for_command
+from offpath.codes import Code
 from offpath.errors import NamespacesUnavailable, OffpathError
 from offpath.lab import owner
 
@@ -74,6 +75,7 @@ def probe() -> bool:
             return privileged
         reasons.append(done.stderr.strip() or f"unshare ended with code {done.returncode}")
     raise NamespacesUnavailable(
+        Code.NO_LAB,
         "this machine or account cannot make the namespaces of an emulated cluster: " + "; ".join(reasons),
         "run as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or a container"
         " started with --privileged); without them only the one-node mode works: --nodes 1",
@@ -124,8 +126,10 @@ def run_inside(command_line: list[str]) -> int:
         said = status.read()
     if not said:
         raise NamespacesUnavailable(
-            f"the lab's first process could not be started (code {code})", "see the message above"
+            Code.LAB_FAILED,
+            f"the lab's first process could not be started (code {code})",
+            "see the message above",
         )
     if said != b"1.":
-        raise OffpathError("the lab was killed from outside; all of it has ended", code=137)
+        raise OffpathError(Code.LAB_FAILED, "the lab was killed from outside; all of it has ended", code=137)
     return code if code >= 0 else 128 - code

@@ -16,6 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab.placement import NodePlacement
 
@@ -93,7 +94,9 @@ def shared_cores(placements: list[NodePlacement], ranks_per_node: int) -> list[i
 def check(microseconds: int | None) -> None:
     if microseconds is not None and not LEAST_US <= microseconds <= MOST_US:
         raise OffpathError(
-            f"turns of {microseconds} us are out of range", f"use {LEAST_US} to {MOST_US} us, or `kernel`"
+            Code.OPTION,
+            f"turns of {microseconds} us are out of range",
+            f"use {LEAST_US} to {MOST_US} us, or `kernel`",
         )
 
 

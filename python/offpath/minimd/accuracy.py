@@ -7,6 +7,7 @@ also have the slope over the first 300 steps, and the largest |dT|.
 
 import math
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.minimd.case import BALANCED, HOSTS, PAPER, Case
 from offpath.minimd.measure import Results
@@ -34,7 +35,9 @@ def divergence(thermo: list[dict], reference: list[dict]) -> dict:
     """The divergence between two tables of the same steps."""
     steps = [row["step"] for row in thermo]
     if steps != [row["step"] for row in reference]:
-        raise OffpathError("the tables of a run and of its reference have different steps", code=1)
+        raise OffpathError(
+            Code.INPUT_FILE, "the tables of a run and of its reference have different steps", code=1
+        )
     delta = [row["t"] - other["t"] for row, other in zip(thermo, reference, strict=True)]
     rate, error = slope(steps, delta)
     early = [(n, d) for n, d in zip(steps, delta, strict=True) if n <= EARLY]

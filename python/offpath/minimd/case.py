@@ -5,6 +5,7 @@ A study, and the source that supplies its runs (sources.py), share only these tw
 
 from dataclasses import asdict, dataclass, field, replace
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 (
@@ -152,6 +153,7 @@ def cells_of(atoms: int) -> int:
     if atoms < 1 or 4 * cells**3 != atoms:
         near = sorted({4 * max(1, cells + step) ** 3 for step in (-1, 0, 1)})
         raise OffpathError(
+            Code.OPTION,
             f"{atoms} atoms do not fill a cube of cells with 4 atoms each",
             "near it do: " + ", ".join(map(str, near)),
         )

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from offpath import console, stats
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.minimd.case import cells_of
 
@@ -121,7 +122,7 @@ def _run(line: list[str], cpu: int) -> dict:
         preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
     )
     if done.returncode != 0:
-        raise OffpathError(f"{PROGRAM} failed: {done.stderr.strip()}", code=1)
+        raise OffpathError(Code.JOB_FAILED, f"{PROGRAM} failed: {done.stderr.strip()}", code=1)
     return jsonlib.loads(done.stdout.splitlines()[-1])
 
 

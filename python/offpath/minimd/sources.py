@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from offpath import osu
+from offpath.codes import Code
 from offpath.device_ranks import DEVICE, HOST
 from offpath.errors import OffpathError
 from offpath.lab import device_ranks, mpi, placement
@@ -99,17 +100,20 @@ class Supplied:
         except Exception as error:  # a simulator may raise anything
             where = traceback.extract_tb(error.__traceback__)[-1]
             raise OffpathError(
+                Code.JOB_FAILED,
                 f"{self.name} failed for {case.name}: {type(error).__name__}: {error}",
                 f"it was raised at {where.filename}:{where.lineno}",
             ) from error
         if not isinstance(outcome, Outcome):
             raise OffpathError(
+                Code.WRONG_RESULTS,
                 f"{self.name} returned {type(outcome).__name__} for {case.name}",
                 "it must return an offpath.minimd.case.Outcome",
             )
         for time in TIMES:
             if not math.isfinite(getattr(outcome, time)):
                 raise OffpathError(
+                    Code.WRONG_RESULTS,
                     f"{self.name} returned {time} = {getattr(outcome, time)} for {case.name}",
                     "times are numbers of seconds",
                 )
@@ -120,13 +124,15 @@ def load(text: str) -> Supplied:
     """The function that MODULE:FUNCTION names."""
     module, colon, function = text.partition(":")
     if not (module and colon and function):
-        raise OffpathError(f"--source {text!r} is not understood", "write MODULE:FUNCTION")
+        raise OffpathError(Code.OPTION, f"--source {text!r} is not understood", "write MODULE:FUNCTION")
     try:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
-        raise OffpathError(f"--source {text}: {error}", "PYTHONPATH must lead to the module") from error
+        raise OffpathError(
+            Code.OPTION, f"--source {text}: {error}", "PYTHONPATH must lead to the module"
+        ) from error
     if not callable(found):
-        raise OffpathError(f"--source {text} is not a function")
+        raise OffpathError(Code.OPTION, f"--source {text} is not a function")
     return Supplied(text, found)
 
 
@@ -205,11 +211,15 @@ class LabSource:
         said = measured(result, case.name, verifies=False)
         if said["atoms"] != case.atoms or said["steps"] != case.steps:
             raise OffpathError(
-                f"{case.name}: minimd ran {said['atoms']} atoms for {said['steps']} steps", code=1
+                Code.WRONG_RESULTS,
+                f"{case.name}: minimd ran {said['atoms']} atoms for {said['steps']} steps",
+                code=1,
             )
         if case.scheme == HALO and said["halo"] != "offloaded":
             raise OffpathError(
-                f"{case.name}: the devices did not move the ghosts\n{result.stderr}".rstrip(), code=1
+                Code.WRONG_RESULTS,
+                f"{case.name}: the devices did not move the ghosts\n{result.stderr}".rstrip(),
+                code=1,
             )
         crossed = (
             sum(node.sent + node.received for node in result.pcie_bytes) if cluster.spec.remote else None

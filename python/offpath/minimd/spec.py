@@ -4,6 +4,7 @@ ignores those that it does not need."""
 from dataclasses import dataclass
 from typing import Any
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.minimd.case import Case, cells_of
 
@@ -40,19 +41,25 @@ class Spec:
         ):
             for value in values:
                 if not low <= value <= high:
-                    raise OffpathError(f"{name} {value:g} is out of range", f"use {low:g} to {high:g}")
+                    raise OffpathError(
+                        Code.OPTION, f"{name} {value:g} is out of range", f"use {low:g} to {high:g}"
+                    )
         if self.precision not in ("double", "single"):
-            raise OffpathError(f"--precision {self.precision!r} is not known", "use double or single")
+            raise OffpathError(
+                Code.OPTION, f"--precision {self.precision!r} is not known", "use double or single"
+            )
         for atoms in self.atoms:
             cells_of(atoms)
         for interval in self.intervals:
             if interval > self.steps:
                 raise OffpathError(
+                    Code.OPTION,
                     f"--intervals {interval}: in {self.steps} steps no lists are rebuilt",
                     "use more --steps or a smaller interval",
                 )
         if both := set(self.nodes) & set(self.source_nodes):
             raise OffpathError(
+                Code.OPTION,
                 f"--source-nodes {min(both)}: --nodes has it too",
                 "a number of nodes is either measured or supplied",
             )

@@ -12,6 +12,7 @@ cores' influence on each other are not in it.
 
 from dataclasses import dataclass
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.models import checks
 
@@ -79,6 +80,7 @@ class Threads:
         checks.positive("the speed-up", speedup)
         if checks.count("the number of threads", threads) < 2 or speedup > threads:
             raise OffpathError(
+                Code.OPTION,
                 f"a speed-up of {speedup:g} on {threads} threads is out of range",
                 "use at least 2 threads, and a speed-up of at most their number",
             )

@@ -15,6 +15,7 @@ Range: one operation at a time, and a host that does not poll during its computa
 
 from dataclasses import dataclass
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.models import checks
 
@@ -33,6 +34,7 @@ class Overlap:
         checks.share("the interference", self.interference)
         if self.post_s > self.pure_s:
             raise OffpathError(
+                Code.OPTION,
                 f"the time to post {self.post_s:g} is longer than the operation {self.pure_s:g}",
                 "posting is a part of the operation",
             )
@@ -67,7 +69,9 @@ def progress_from(pure_s: float, compute_s: float, total_s: float, post_s: float
     checks.positive("the total", total_s)
     possible = min(compute_s, pure_s - post_s)
     if possible <= 0:
-        raise OffpathError("nothing can overlap", "the time to post is the whole operation")
+        raise OffpathError(
+            Code.NOTHING_TO_DO, "nothing can overlap", "the time to post is the whole operation"
+        )
     return min(1.0, max(0.0, (pure_s + compute_s - total_s) / possible))
 
 

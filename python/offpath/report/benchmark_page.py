@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from offpath import bench, compare, metrics, units
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.report import html
@@ -20,17 +21,18 @@ def page(path: Path) -> str:
     try:
         found = json.loads(path.read_text())
     except OSError as error:
-        raise OffpathError(f"{path} cannot be read: {error.strerror}") from error
+        raise OffpathError(Code.INPUT_FILE, f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise OffpathError(f"{path} is no JSON: {error}") from error
+        raise OffpathError(Code.INPUT_FILE, f"{path} is no JSON: {error}") from error
     try:
         if isinstance(found, dict) and "summary" in found and "engines" in found:
             return _comparison(found)
         if isinstance(found, dict) and isinstance(found.get("rows"), list) and found["rows"]:
             return _benchmark(found, path.stem)
     except (KeyError, TypeError, AttributeError) as error:
-        raise OffpathError(f"{path} is damaged: {error!r}") from error
+        raise OffpathError(Code.INPUT_FILE, f"{path} is damaged: {error!r}") from error
     raise OffpathError(
+        Code.INPUT_FILE,
         f"{path} holds no benchmark that a page can show",
         "name a file of offpath bench --json or of offpath lab compare --json, or a directory of --trace",
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from offpath import collectives
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.tracing.slices import Trace
 
@@ -92,7 +93,7 @@ def read(file: Path, trace: Trace) -> Summary:
             stayed + others + _windows(found.get("windows", {})), offloaded, found.get("back_end", "")
         )
     except (ValueError, AttributeError, KeyError, TypeError) as error:
-        raise OffpathError(f"{file} is not a summary of OFFPATH_SUMMARY: {error}") from error
+        raise OffpathError(Code.INPUT_FILE, f"{file} is not a summary of OFFPATH_SUMMARY: {error}") from error
 
 
 def _rows(calls: list[dict]) -> tuple[list[Stayed], list[Calls]]:

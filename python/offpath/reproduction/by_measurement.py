@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.minimd.case import BALANCED, HOSTS, PAPER, RUNTIME_PAPER
 from offpath.models.bound import communication_bound_percent
@@ -22,7 +23,7 @@ def read(name: str) -> dict:
         found = json.loads(path.read_text())
         return {"command": str(found["command"]), "rows": list(found["rows"])}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise OffpathError(f"{path}: not a stored result: {error!r}") from error
+        raise OffpathError(Code.INPUT_FILE, f"{path}: not a stored result: {error!r}") from error
 
 
 def names() -> list[str]:

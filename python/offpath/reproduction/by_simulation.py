@@ -8,6 +8,7 @@ from pathlib import Path
 
 from offpath import sim
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.reproduction.row import Kind, Paper, Published, Row
 
@@ -39,7 +40,7 @@ def _simulate(
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise OffpathError(done.stderr.strip().removeprefix(f"{sim.PROGRAM}: "))
+        raise OffpathError(Code.JOB_FAILED, done.stderr.strip().removeprefix(f"{sim.PROGRAM}: "))
     return json.loads(done.stdout)["rows"]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from offpath import compare, console, logs, metrics
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import launcher
 from offpath.lab.cluster import Cluster
@@ -38,12 +39,16 @@ class SoakSpec:
 
     def check(self) -> None:
         if not 0 < self.seconds <= 7 * 24 * 3600:
-            raise OffpathError(f"--minutes {self.seconds / 60:g} is out of range", "use up to 10080")
+            raise OffpathError(
+                Code.OPTION, f"--minutes {self.seconds / 60:g} is out of range", "use up to 10080"
+            )
         if self.runs is not None and not 1 <= self.runs <= 10**6:
-            raise OffpathError(f"--runs {self.runs} is out of range", "use 1 to 1000000")
+            raise OffpathError(Code.OPTION, f"--runs {self.runs} is out of range", "use 1 to 1000000")
         for name in self.faults:
             if name not in plan.FAULTS:
-                raise OffpathError(f"fault {name!r} is not known", "use some of " + ", ".join(plan.FAULTS))
+                raise OffpathError(
+                    Code.OPTION, f"fault {name!r} is not known", "use some of " + ", ".join(plan.FAULTS)
+                )
 
 
 @dataclass
@@ -130,12 +135,15 @@ class Campaign:
             )
             if launched.exit_code != 0:
                 raise OffpathError(
+                    Code.JOB_FAILED,
                     f"{program.name} failed {'with' if offload else 'without'} offload before any fault, with"
-                    f" code {launched.exit_code}\n{launched.stderr.strip()}\n{launched.stdout.strip()}"
+                    f" code {launched.exit_code}\n{launched.stderr.strip()}\n{launched.stdout.strip()}",
                 )
             found = _record(program, launched, "offpath" if offload else "host", 0)
             if record and not program.verifies and (wrong := compare.differences([record, found])):
-                raise OffpathError(f"{program.name} gave wrong results before any fault: {wrong[0]}")
+                raise OffpathError(
+                    Code.WRONG_RESULTS, f"{program.name} gave wrong results before any fault: {wrong[0]}"
+                )
             record = record or found
             slowest = max(slowest, seconds)
         self._cluster.end_strays(devices.pids())
@@ -233,7 +241,7 @@ class Campaign:
         for log in devices.logs():
             if log.exists():
                 shutil.copyfile(log, into / log.name)
-        console.warn(f"output, logs and stacks of run {row.run} are in {into}")
+        console.warn(Code.JOB_FAILED, f"output, logs and stacks of run {row.run} are in {into}")
 
 
 def _record(program: SoakProgram, launched: Launched, engine: str, run: int) -> dict:

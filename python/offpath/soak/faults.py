@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import network
 from offpath.lab.cluster import Cluster
@@ -44,7 +45,9 @@ class Fault:
         if self._choice.fault != plan.NONE:
             self._thread.join()
         if self.error is not None:
-            raise OffpathError(f"the fault {self._choice.fault} could not be done: {self.error}")
+            raise OffpathError(
+                Code.JOB_FAILED, f"the fault {self._choice.fault} could not be done: {self.error}"
+            )
 
     def _run(self) -> None:
         try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.mpi import Engine
@@ -125,12 +126,14 @@ def choose(names: list[str] | None, artifacts: Artifacts) -> list[SoakProgram]:
     if names is not None:
         for name in names:
             if name not in PROGRAMS:
-                raise OffpathError(f"program {name!r} is not known", "use some of " + ", ".join(PROGRAMS))
+                raise OffpathError(
+                    Code.OPTION, f"program {name!r} is not known", "use some of " + ", ".join(PROGRAMS)
+                )
             artifacts.program(PROGRAMS[name].binary)
         return [PROGRAMS[name] for name in names]
     found = [program for program in PROGRAMS.values() if _is_built(artifacts.root, program)]
     if not found:
-        raise OffpathError("none of the programs of a soak is built", "run `make build`")
+        raise OffpathError(Code.NOT_INSTALLED, "none of the programs of a soak is built", "run `make build`")
     return found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from offpath import tracing
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 _MAGIC = b"OFPTRAC1"
@@ -53,7 +54,9 @@ def read_all(folder: Path) -> list[TraceFile]:
     paths = tracing.find(folder)
     if not paths:
         raise OffpathError(
-            f"{folder} holds no trace", "record one: offpath run --trace DIR -- mpirun -n 2 ./program"
+            Code.INPUT_FILE,
+            f"{folder} holds no trace",
+            "record one: offpath run --trace DIR -- mpirun -n 2 ./program",
         )
     return [read(path) for path in paths]
 
@@ -62,14 +65,14 @@ def read(path: Path) -> TraceFile:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise OffpathError(f"{path} cannot be read: {error.strerror}") from error
+        raise OffpathError(Code.INPUT_FILE, f"{path} cannot be read: {error.strerror}") from error
     if len(data) < _HEADER.size or data[:8] != _MAGIC:
-        raise OffpathError(f"{path} is no trace of this version on a little-endian machine")
+        raise OffpathError(Code.INPUT_FILE, f"{path} is no trace of this version on a little-endian machine")
     (_, header_bytes, chunk_bytes, most, chunks, dropped, monotonic, realtime, process, kinds, names_bytes,
      rank, ranks, boot, node, program) = _HEADER.unpack_from(data)  # fmt: skip
     plausible = _NAMES_OFFSET + names_bytes <= header_bytes and chunks <= most and chunk_bytes > _CHUNK.size
     if not plausible:
-        raise OffpathError(f"{path} is damaged: its header contradicts itself")
+        raise OffpathError(Code.INPUT_FILE, f"{path} is damaged: its header contradicts itself")
     names = [
         name.decode(errors="replace")
         for name in data[_NAMES_OFFSET : _NAMES_OFFSET + names_bytes].split(b"\0")[:-1]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.tracing.slices import Slice, Trace, in_order
 
@@ -103,7 +104,9 @@ class _Writer:
 
         def checked(*arguments) -> None:
             if code := function(*arguments):
-                raise OffpathError(f"OTF2_{name} failed with code {code}; the archive is {self.folder}")
+                raise OffpathError(
+                    Code.OUTPUT_FILE, f"OTF2_{name} failed with code {code}; the archive is {self.folder}"
+                )
 
         return checked
 
@@ -121,7 +124,7 @@ class _Writer:
             str(self.folder).encode(), _NAME.encode(), _WRITE, 1 << 20, 4 << 20, _POSIX, _NO_COMPRESSION
         )
         if not archive:
-            raise OffpathError(f"OTF2 cannot make an archive in {self.folder}")
+            raise OffpathError(Code.OUTPUT_FILE, f"OTF2 cannot make an archive in {self.folder}")
         flushes = _FlushCallbacks(_PreFlush(lambda *_: _FLUSH), _PostFlush(lambda *_: end))
         call["Archive_SetFlushCallbacks"](archive, ctypes.byref(flushes), None)
         call["Archive_SetSerialCollectiveCallbacks"](archive)

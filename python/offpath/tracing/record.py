@@ -5,6 +5,7 @@ from pathlib import Path
 
 from offpath import console, preload, tracing
 from offpath.artifacts import Artifacts
+from offpath.codes import Code
 from offpath.errors import OffpathError
 
 LIBRARIES = {"openmpi": "liboffpath-trace.so", "mpich": "liboffpath-trace-mpich.so"}
@@ -19,7 +20,9 @@ def prepare(folder: Path) -> Path:
         for old in [*tracing.find(folder), folder / SUMMARY]:
             old.unlink(missing_ok=True)
     except OSError as error:
-        raise OffpathError(f"no trace can be written to {folder}: {error.strerror}") from error
+        raise OffpathError(
+            Code.OUTPUT_FILE, f"no trace can be written to {folder}: {error.strerror}"
+        ) from error
     return folder.resolve()
 
 
@@ -33,14 +36,16 @@ def variables(artifacts: Artifacts, mpi: str, folder: Path, preloads: dict[str, 
         return found
     library = artifacts.root / "lib" / LIBRARIES[mpi]
     if not library.exists():
-        raise OffpathError(f"the tracer is not built: {library} is missing", "run `make build`")
+        raise OffpathError(
+            Code.NOT_INSTALLED, f"the tracer is not built: {library} is missing", "run `make build`"
+        )
     return found | preload.variables(library, preloads)
 
 
 def finish(folder: Path) -> None:
     """Converts what the processes wrote, and tells where it is."""
     if not tracing.find(folder):
-        console.warn(f"nothing was traced: no process wrote to {folder}")
+        console.warn(Code.NOTHING_TO_DO, f"nothing was traced: no process wrote to {folder}")
         return
     from offpath.tracing import otf2, perfetto, slices  # with numpy, which is slow to load
 
@@ -54,7 +59,8 @@ def finish(folder: Path) -> None:
     )
     if trace.dropped:
         console.warn(
-            f"{trace.dropped} events were dropped: files of some processes were full (OFFPATH_TRACE_BYTES)"
+            Code.DROPPED,
+            f"{trace.dropped} events were dropped: files of some processes were full (OFFPATH_TRACE_BYTES)",
         )
 
 

@@ -116,7 +116,8 @@ void Messages::tell_probes(MessagesOfTeam& of_team, const Announced& message) {
 void Messages::on_request(Team& team, const BasicRequest& request, std::span<const std::byte> payload) {
     const std::uint32_t source = request.to.route.source, sequence = request.to.sequence;
     if (request.token == 0 && payload.size() != request.bytes) {
-        log::warn("a request from rank {} of team {:x} was dropped: it carries {} of its {} bytes", source,
+        log::warn(Code::malformed,
+                  "a request from rank {} of team {:x} was dropped: it carries {} of its {} bytes", source,
                   team.id, payload.size(), request.bytes);
         return;
     }

@@ -87,7 +87,7 @@ void Messages::on_keyed(Team& team, const Keyed& message) {
     if (message.token != 0 && of_team.keyed_arrived.size() < max_waiting &&
         of_team.keyed_arrived.emplace(address, announced).second)
         return;
-    log::error("message {:x}.{:x} from rank {} of team {:x} is refused: {}", message.key.high,
+    log::error(Code::limit, "message {:x}.{:x} from rank {} of team {:x} is refused: {}", message.key.high,
                message.key.low, source, team.id,
                message.token == 0 ? "it names no transfer" : "its key is in use, or too many wait");
     core_.mover.finish(*team.peers[source], message.token, Status::invalid);

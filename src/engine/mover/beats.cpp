@@ -38,7 +38,7 @@ void Peers::probe(Peer& peer, std::uint64_t limit_ns) {
     Way& way = *peer.way;
     if (way.endpoint != nullptr && !way.failed) return;
     if (way.failed && way.failing_ns >= limit_ns) {
-        log::error("proxy {:x} was lost: it cannot be reached for {:.1f} s", peer.id,
+        log::error(Code::device_lost, "proxy {:x} was lost: it cannot be reached for {:.1f} s", peer.id,
                    static_cast<double>(way.failing_ns) * 1e-9);
         peer.lost = way.given_up = true;
         newly_lost_.push_back(&peer);
@@ -149,9 +149,10 @@ bool Peers::answer_late(const Stamp& stamp, std::span<const std::byte> header) {
 
 void Peers::give_up_silent(Peer& peer) {
     if (peer.silent_ns >= long_silence_ns) {
-        log::error("proxy {:x} was lost: it says that this one was silent for too long", peer.id);
+        log::error(Code::device_lost, "proxy {:x} was lost: it says that this one was silent for too long",
+                   peer.id);
     } else {
-        log::error("proxy {:x} was lost: no answer for {:.1f} s", peer.id,
+        log::error(Code::device_lost, "proxy {:x} was lost: no answer for {:.1f} s", peer.id,
                    static_cast<double>(peer.silent_ns) * 1e-9);
     }
     peer.lost = peer.way->given_up = true;
@@ -165,7 +166,7 @@ void Peers::give_up_way(Way& way) {
     if (way.endpoint != nullptr) transport_.disconnect(std::exchange(way.endpoint, nullptr));
     each_peer([&](Peer& peer) {
         if (peer.way != &way || peer.lost) return;
-        log::error("proxy {:x} was lost: no answer in any job", peer.id);
+        log::error(Code::device_lost, "proxy {:x} was lost: no answer in any job", peer.id);
         peer.lost = true;
         newly_lost_.push_back(&peer);
     });

@@ -93,7 +93,7 @@ Status Peers::add(Job& job, ProxyId id, std::span<const std::byte> address) {
     if (peer.way == nullptr) {
         peer.way = &way_to(address);
     } else if (!peer.way->leads_to(address)) {
-        log::error("proxy {:x} was announced with two different addresses", id);
+        log::error(Code::malformed, "proxy {:x} was announced with two different addresses", id);
         return Status::invalid;
     }
     return Status::ok;
@@ -188,7 +188,7 @@ Peer* Peers::sender_of(const Stamp& stamp, std::span<const std::byte> header) {
 void Peers::refuse(const char* what, const Peer* from) {
     ++counters_.messages_refused;
     if (!refusals_.may_speak(clock_.now_ns())) return;
-    log::warn("{} was refused, from {}{}", what,
+    log::warn(Code::malformed, "{} was refused, from {}{}", what,
               from == nullptr ? "a stranger" : fmt::format("proxy {:x}", from->id), refusals_.left_out());
 }
 
@@ -205,7 +205,7 @@ bool Peers::connect(Peer& peer) {
         way.lost ? Status::peer_lost : transport_.connect(way.address_bytes(), &way.endpoint);
     if (status == Status::ok) return true;
     way.lost = true;
-    log::error("proxy {:x} cannot be reached: {}", peer.id, to_string(status));
+    log::error(Code::no_way, "proxy {:x} cannot be reached: {}", peer.id, to_string(status));
     peer.lost = true;
     newly_lost_.push_back(&peer);
     return false;
@@ -240,7 +240,7 @@ Status Peers::transmit(Peer& peer, std::span<const std::byte> header, const void
 }
 
 void Peers::not_sent(Peer& peer, Status status) {
-    log::error("a message to proxy {:x} failed: {}", peer.id, to_string(status));
+    log::error(Code::device_lost, "a message to proxy {:x} failed: {}", peer.id, to_string(status));
     peer.lost = true;
     newly_lost_.push_back(&peer);
 }

@@ -19,8 +19,8 @@ void Mover::on_chunk(const Chunk& header, const transport::Incoming& incoming, c
     if (!fits || transfer->dead) {
         if (incoming.rendezvous != nullptr) transport_.discard(incoming.rendezvous);
         if (transfer != nullptr && !fits) {
-            log::error("a chunk of {} bytes at {} leaves its transfer of {} bytes", incoming.bytes,
-                       header.offset, transfer->bytes);
+            log::error(Code::malformed, "a chunk of {} bytes at {} leaves its transfer of {} bytes",
+                       incoming.bytes, header.offset, transfer->bytes);
             transfer->status = Status::protocol;
             if (transfer->pieces == 0) recv_over(*transfer);
         }

@@ -140,7 +140,8 @@ void OneSided::take_bundle(std::span<const std::byte> header, const transport::I
         return dispatch_bundle(bundle, {incoming.data, incoming.bytes}, from);
     if (!sound) {
         if (incoming.rendezvous != nullptr) core_.transport.discard(incoming.rendezvous);
-        log::warn("a bundle of one-sided messages that has {} bytes was dropped", incoming.bytes);
+        log::warn(Code::malformed, "a bundle of one-sided messages that has {} bytes was dropped",
+                  incoming.bytes);
         return;
     }
     Parcel& parcel = new_parcel(spare_buffer());
@@ -167,7 +168,7 @@ void OneSided::dispatch_bundle(OneSidedBundle bundle, std::span<const std::byte>
         payload = payload.subspan(inner.size() + sizes.payload_bytes);
         dispatch(inner, inner_payload, from);
     }
-    if (!sound) log::warn("a malformed bundle of one-sided messages was dropped");
+    if (!sound) log::warn(Code::malformed, "a malformed bundle of one-sided messages was dropped");
 }
 
 }  // namespace offpath::engine

@@ -148,7 +148,8 @@ void OneSided::on_answer(const OneSidedAnswer& answer, std::span<const std::byte
     if (!payload.empty()) {
         RecvTransfer* recv = part->recv;
         if (recv == nullptr || recv->bytes != payload.size() || recv->moved > 0) {
-            log::error("an answer brings {} bytes that its question did not ask for", payload.size());
+            log::error(Code::malformed, "an answer brings {} bytes that its question did not ask for",
+                       payload.size());
             return end_part(*part, Status::protocol);
         }
         core_.mover.take(*recv, payload);

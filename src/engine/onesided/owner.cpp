@@ -22,7 +22,8 @@ void OneSided::dispatch(std::span<const std::byte> header, std::span<const std::
     if (kind_of(header) == Kind::one_sided) return core_.deliver(header, payload, from);
     if (kind_of(header) == Kind::one_sided_answer && read(header, answer))
         return on_answer(answer, payload, from);
-    log::warn("a malformed one-sided message was dropped: header of {} bytes", header.size());
+    log::warn(Code::malformed, "a malformed one-sided message was dropped: header of {} bytes",
+              header.size());
 }
 
 bool OneSided::on_message(Team& /*team*/, std::span<const std::byte> header,
@@ -45,8 +46,8 @@ void OneSided::on_request(const OneSidedHeader& header, std::span<const std::byt
         if (early && !fresh) let_go(*window, payload.size());
         return;
     }
-    log::warn("rank {} asks for window {} of team {:x}, which rank {} does not have", header.route.source,
-              header.window, header.route.team, header.route.dest);
+    log::warn(Code::window, "rank {} asks for window {} of team {:x}, which rank {} does not have",
+              header.route.source, header.window, header.route.team, header.route.dest);
     answer(from, header.part, Status::access);
 }
 
@@ -171,8 +172,8 @@ void OneSided::accept(Window& window, const OneSidedRequest& request) {
         visit->segments.push_back({visit->offset, visit->bytes});
     }
     if (!sound) {
-        log::error("rank {} of team {:x} sent a one-sided message that contradicts itself", visit->origin,
-                   window.team->id);
+        log::error(Code::malformed, "rank {} of team {:x} sent a one-sided message that contradicts itself",
+                   visit->origin, window.team->id);
         return end_visit(*visit, Status::protocol);
     }
     if (!resolve(*visit)) return end_visit(*visit, Status::access);
@@ -208,6 +209,7 @@ bool OneSided::resolve(Visit& visit) {
         const std::size_t first = visit.ranges.size();
         if (!visit.window->ranges.cover(segment.offset, segment.bytes, visit.ranges)) {
             log::error(
+                Code::window,
                 "rank {} of team {:x} reaches for {} bytes at {:#x} of window {} at rank {}, outside it",
                 visit.origin, visit.window->team->id, segment.bytes, segment.offset, visit.window->id,
                 visit.window->team->rank);

@@ -13,7 +13,8 @@ void ComputeOps::start(Instance& instance, OpId id) {
     const schedule::KernelCall& call = schedule.calls()[number];
     Kernels* const kernels = instance.team->session->kernels;
     if (kernels == nullptr) {
-        log::error("op {} of start {} of team {:x} needs kernel {}, and its rank has loaded none", id,
+        log::error(Code::kernel,
+                   "op {} of start {} of team {:x} needs kernel {}, and its rank has loaded none", id,
                    instance.sequence, instance.team->id, call.kernel);
         return home_.fail(instance, Status::unsupported, true);
     }
@@ -34,7 +35,7 @@ void ComputeOps::start(Instance& instance, OpId id) {
     run->op = id;
     const Status status = kernels->run(call.kernel, buffers_, call.arguments, run.get());
     if (status != Status::in_progress) {
-        log::error("op {} of start {} of team {:x} needs kernel {}: {}", id, instance.sequence,
+        log::error(Code::kernel, "op {} of start {} of team {:x} needs kernel {}: {}", id, instance.sequence,
                    instance.team->id, call.kernel, to_string(status));
         return home_.fail(instance, is_error(status) ? status : Status::protocol, true);
     }

@@ -66,6 +66,7 @@ void Schedules::deliver(Instance& instance, std::span<const std::byte> header,
 
 void Schedules::unexpected(Instance& instance, const Routed& message, std::uint64_t tag) {
     log::error(
+        Code::unequal_ranks,
         "rank {} sent a message (kind {}, tag {:x}) that start {} of team {:x} does not expect at rank {}",
         message.route.source, static_cast<std::uint32_t>(message.kind), tag, instance.sequence,
         instance.team->id, instance.team->rank);
@@ -89,8 +90,8 @@ void Schedules::on_eager(Instance& instance, const Eager& eager, std::span<const
     if (op == Plan::npos || instance.runs[op].has_eager) return unexpected(instance, eager.to, eager.tag);
     const std::uint64_t expected = instance.plan->schedule().ops()[op].bytes;
     if (payload.size() != expected) {
-        log::error("rank {} sent {} bytes where rank {} expects {}", source, payload.size(),
-                   instance.team->rank, expected);
+        log::error(Code::unequal_ranks, "rank {} sent {} bytes where rank {} expects {}", source,
+                   payload.size(), instance.team->rank, expected);
         return fail(instance, Status::truncated, true);
     }
     OpRun& run = instance.runs[op];
@@ -150,8 +151,8 @@ void Schedules::launch_send(Instance& instance, OpId id) {
     }
     if (!run.has_ready) return;
     if (run.remote_bytes != op.bytes) {
-        log::error("rank {} sends {} bytes where rank {} expects {}", instance.team->rank, op.bytes, op.peer,
-                   run.remote_bytes);
+        log::error(Code::unequal_ranks, "rank {} sends {} bytes where rank {} expects {}",
+                   instance.team->rank, op.bytes, op.peer, run.remote_bytes);
         return fail(instance, Status::truncated, true);
     }
     run.send = new_send(instance, id, instance.locate(op.src), op.bytes);

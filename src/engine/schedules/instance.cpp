@@ -17,7 +17,8 @@ Status Schedules::start(Team& team, const Plan& plan, std::uint32_t sequence,
     SchedulesOfTeam& of_team = SchedulesOfTeam::of(team);
     if (team.destroyed || sequence != of_team.next_sequence || buffers.size() != plan.user_slots() ||
         schedule.team_size() != team.peers.size() || schedule.rank() != team.rank) {
-        log::error("start {} on team {:x}: expected start {}, {} buffers for a team of {} (got {} for {})",
+        log::error(Code::unequal_ranks,
+                   "start {} on team {:x}: expected start {}, {} buffers for a team of {} (got {} for {})",
                    sequence, team.id, of_team.next_sequence, plan.user_slots(), team.peers.size(),
                    buffers.size(), schedule.team_size());
         return Status::invalid;
@@ -30,8 +31,8 @@ Status Schedules::start(Team& team, const Plan& plan, std::uint32_t sequence,
         if (slot.kind == SlotKind::scratch)
             scratch_bytes = std::min(schedule::max_slot_bytes, scratch_bytes + slot.bytes);
     if (scratch_bytes > core_.config.most_scratch_bytes) {
-        log::error("start {} on team {:x} wants {} bytes of scratch, {} are allowed", sequence, team.id,
-                   scratch_bytes, core_.config.most_scratch_bytes);
+        log::error(Code::limit, "start {} on team {:x} wants {} bytes of scratch, {} are allowed", sequence,
+                   team.id, scratch_bytes, core_.config.most_scratch_bytes);
         return Status::memory;
     }
     std::unique_ptr<Instance> owned = plan.take();
@@ -50,7 +51,8 @@ Status Schedules::start(Team& team, const Plan& plan, std::uint32_t sequence,
         }
         const memory::HostRange& range = buffers[user++];
         if (range.bytes < slots[i].bytes) {
-            log::error("start {} on team {:x}: buffer {} has {} bytes, its slot needs {}", sequence, team.id,
+            log::error(Code::unequal_ranks,
+                       "start {} on team {:x}: buffer {} has {} bytes, its slot needs {}", sequence, team.id,
                        user - 1, range.bytes, slots[i].bytes);
             plan.give_back(std::move(owned));
             return Status::access;
@@ -202,8 +204,8 @@ void Schedules::fail(Instance& instance, Status status, bool tell_peers) {
     instance.failing = true;
     instance.status = status;
     Team& team = *instance.team;
-    log::warn("start {} of team {:x}, rank {}, ends: {}", instance.sequence, team.id, team.rank,
-              to_string(status));
+    log::warn(Code::operation, "start {} of team {:x}, rank {}, ends: {}", instance.sequence, team.id,
+              team.rank, to_string(status));
     if (tell_peers) {
         for (std::uint32_t rank = 0; rank < team.peers.size(); ++rank) {
             if (rank == team.rank || team.peers[rank]->lost) continue;

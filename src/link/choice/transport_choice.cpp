@@ -35,7 +35,7 @@ bool beyond_tcp(const transport::Transport& ucx) {
 
 void tell_missing(const char* way, const std::string& why, bool asked_for) {
     if (asked_for)
-        log::warn("the link is not offered over {}: {}", way, why);
+        log::warn(Code::slower_way, "the link is not offered over {}: {}", way, why);
     else
         log::info("the link is not offered over {}: {}", way, why);
 }

@@ -108,7 +108,7 @@ __attribute__((visibility("default"))) void offpath_target_flush_output() {
 int main(int argc, char** argv) {
     using namespace offpath;
     if (argc != 11) {
-        std::fprintf(stderr, "offpath-target-host is started by offpathd\n");
+        std::fprintf(stderr, "offpath-target-host is started by offpathd [OFP-0106]\n");
         return 2;
     }
     if (!kernel_host::settle_host(argv)) return 1;

@@ -1,5 +1,6 @@
 #include "target/program/target.h"
 
+#include "base/codes.h"
 #include "base/environment.h"
 #include "target/program/connect.h"
 #include "target/program/mapped_ranges.h"
@@ -40,7 +41,7 @@ std::uint64_t patience_ns() {
     try {
         return environment::number("OFFPATH_TARGET_PATIENCE", default_patience_s) * 1'000'000'000;
     } catch (const std::invalid_argument& problem) {
-        std::fprintf(stderr, "offpath: %s\n", problem.what());
+        std::fprintf(stderr, "offpath: %s\n", with_code(problem.what(), Code::setting).c_str());
         return default_patience_s * 1'000'000'000;
     }
 }

@@ -177,13 +177,14 @@ Status Member::connect(std::span<const std::byte> bytes, Endpoint** endpoint) {
     Address address;
     if (bytes.size() != sizeof address ||
         std::memcmp(bytes.data(), address.magic, sizeof address.magic) != 0) {
-        log::error("cannot connect: {} bytes that are no loopback address", bytes.size());
+        log::error(Code::no_way, "cannot connect: {} bytes that are no loopback address", bytes.size());
         return Status::protocol;
     }
     std::memcpy(&address, bytes.data(), sizeof address);
     Lock lock(hub_.mutex);
     if (address.version != 1 || address.hub != hub_.id || !hub_.members.contains(address.member)) {
-        log::error("cannot connect: member {} of loopback hub {} is not there", address.member, address.hub);
+        log::error(Code::no_way, "cannot connect: member {} of loopback hub {} is not there", address.member,
+                   address.hub);
         return Status::unavailable;
     }
     endpoints_.push_back(std::make_unique<LoopbackEndpoint>());

@@ -60,7 +60,7 @@ Status TcpTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
     Address address;
     std::string problem;
     if (const Status status = decode(bytes, address, problem); status != Status::ok) {
-        log::error("cannot connect: {}", problem);
+        log::error(Code::no_way, "cannot connect: {}", problem);
         return status;
     }
     auto made = std::make_unique<TcpEndpoint>();
@@ -81,7 +81,7 @@ Status TcpTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
         for (const Ip& ip : address.ips)
             (void)start(ip, address.port, *made, problem);
         if (made->attempts == 0) {
-            log::error("no way leads to the peer: {}", problem);
+            log::error(Code::no_way, "no way leads to the peer: {}", problem);
             return Status::unavailable;
         }
     }

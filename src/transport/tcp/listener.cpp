@@ -78,7 +78,8 @@ int Listener::accept(const std::vector<Ip>& ips, bool strict) {
 }
 
 void Listener::pause() {
-    if (!std::exchange(complained_, true)) log::error("no descriptors for new links; they wait");
+    if (!std::exchange(complained_, true))
+        log::error(Code::resources, "no descriptors for new links; they wait");
     epoll_ctl(epoll_, EPOLL_CTL_DEL, socket_, nullptr);
     paused_ = true;
     again_ = std::chrono::steady_clock::now() + pause_time;

@@ -144,7 +144,8 @@ Status Device::map([[maybe_unused]] std::span<const std::byte> blob, Import& imp
 #endif
     }
     if (ucs_status_t status = import.memory.map(context_.get(), params); status != UCS_OK) {
-        log::error("cannot import {} bytes of host memory: {}", import.bytes, ucs_status_string(status));
+        log::error(Code::exported_memory, "cannot import {} bytes of host memory: {}", import.bytes,
+                   ucs_status_string(status));
         return ucx::from_ucs(status);
     }
     return Status::ok;
@@ -167,7 +168,7 @@ Status Device::import_region(std::span<const std::byte> blob, std::uint64_t addr
         ucp_rkey_buffer_release(packed);
     }
     if (status != UCS_OK) {
-        log::error("cannot reach imported host memory: {}", ucs_status_string(status));
+        log::error(Code::exported_memory, "cannot reach imported host memory: {}", ucs_status_string(status));
         return ucx::from_ucs(status);
     }
     handle = import.get();

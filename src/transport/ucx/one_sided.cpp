@@ -170,7 +170,9 @@ UcxOneSided::~UcxOneSided() {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (!peers_.empty() && std::chrono::steady_clock::now() < deadline)
         ucp_worker_progress(worker_);
-    if (!peers_.empty()) log::warn("UCX did not let go of {} remote windows within a second", peers_.size());
+    if (!peers_.empty())
+        log::warn(Code::network_end, "UCX did not let go of {} remote windows within a second",
+                  peers_.size());
     for (const auto& peer : peers_)
         if (peer->rkey != nullptr) ucp_rkey_destroy(std::exchange(peer->rkey, nullptr));
     ucp_worker_destroy(worker_);

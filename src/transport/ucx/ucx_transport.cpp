@@ -122,7 +122,8 @@ UcxTransport::~UcxTransport() {
     // Discarding failed connections takes UCX further rounds.
     for (int quiet = 0; quiet < 64 && Clock::now() < deadline;)
         quiet = ucp_worker_progress(worker_) == 0 ? quiet + 1 : 0;
-    if (closing_ > 0) log::warn("UCX did not let go of {} endpoints within a second", closing_);
+    if (closing_ > 0)
+        log::warn(Code::network_end, "UCX did not let go of {} endpoints within a second", closing_);
     ucp_worker_destroy(worker_);
     for (const Deferred& late : std::exchange(deferred_, {}))
         (*late.completion)(Status::canceled);
@@ -156,7 +157,7 @@ Status UcxTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
     Address address;
     std::string problem;
     if (Status status = open_address(bytes, address, problem); status != Status::ok) {
-        log::error("cannot connect: {}", problem);
+        log::error(Code::no_way, "cannot connect: {}", problem);
         return status;
     }
     // UCX's own loopback has no error handling, and calls the handler inside post().
@@ -168,7 +169,7 @@ Status UcxTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
     made->owner = this;
     if (config_.error_handling &&
         watch_.watch(address.process, made.get(), made->pidfd) == ProcessWatch::Seen::dead) {
-        log::error("cannot connect: the peer, process {}, is gone", address.process.pid);
+        log::error(Code::no_way, "cannot connect: the peer, process {}, is gone", address.process.pid);
         return Status::peer_lost;
     }
     ucp_ep_params_t params{};
@@ -183,7 +184,8 @@ Status UcxTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
     }
     if (ucs_status_t status = ucp_ep_create(worker_, &params, &made->ep); status != UCS_OK) {
         watch_.forget(made->pidfd);
-        log::error("cannot connect: the peer is gone or no transport leads to it ({}; here: {}): {}",
+        log::error(Code::no_way,
+                   "cannot connect: the peer is gone or no transport leads to it ({}; here: {}): {}",
                    choice_of(config_), description_, ucs_status_string(status));
         return Status::unavailable;
     }
@@ -296,7 +298,7 @@ Status UcxTransport::arm() {
     const ucs_status_t status = ucp_worker_arm(worker_);
     if (status == UCS_OK) return Status::ok;
     if (status == UCS_ERR_BUSY) return Status::retry;
-    log::error("UCX cannot arm its worker: {}", ucs_status_string(status));
+    log::error(Code::resources, "UCX cannot arm its worker: {}", ucs_status_string(status));
     return Status::system;
 }
 

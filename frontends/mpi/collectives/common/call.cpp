@@ -32,10 +32,11 @@ int fail_collective(const OffloadedRequest& request, offpath_status_t status) {
     const MPI_Comm comm = request.team->comm;
     if (comm != MPI_COMM_NULL) PMPI_Comm_get_name(comm, name, &length);
     const bool lost = status == OFFPATH_ERR_PEER_LOST && request.number != 0;
-    say(fmt::format("rank {}: {} on {} ({} ranks) failed: {}{}", runtime().rank, name_of_collective(request),
-                    length > 0 ? name : "an unnamed communicator", request.team->size,
-                    offpath_status_string(status),
-                    lost ? fmt::format("; it cannot be run again: {}", why_not_again(request)) : ""));
+    warn(Code::operation,
+         fmt::format("rank {}: {} on {} ({} ranks) failed: {}{}", runtime().rank, name_of_collective(request),
+                     length > 0 ? name : "an unnamed communicator", request.team->size,
+                     offpath_status_string(status),
+                     lost ? fmt::format("; it cannot be run again: {}", why_not_again(request)) : ""));
     PMPI_Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, MPI_ERR_OTHER);
     return MPI_ERR_OTHER;
 }
