@@ -82,7 +82,8 @@ daemon() {
     cp "$here/offpathd.conf" "$root/etc/offpath/"
     echo /etc/offpath/offpathd.conf >"$root/DEBIAN/conffiles"
     install -m 0755 "$here/debian/postinst" "$here/debian/prerm" "$here/debian/postrm" "$root/DEBIAN/"
-    mkdir -p "$root/usr/share/doc/offpathd"
+    mkdir -p "$root/usr/share/doc/offpathd" "$root/usr/share/man"
+    cp -r "$stage/man/man8" "$root/usr/share/man/"
     cp docs/bluefield.md docs/daemon.md docs/security.md "$root/usr/share/doc/offpathd/"
     pack offpathd "$1" "$2, adduser" net "offpath's daemon, which moves the data of HPC programs" \
         "offpathd runs on the cores of a SmartNIC (DPU), or on spare cores of a host. It moves the communication of MPI and OpenSHMEM programs while they compute. Its service is installed and not started: it needs a key first (bluefield.md)."
@@ -94,6 +95,10 @@ prefix=$stage/prefix
 cmake --install "$build" --prefix "$prefix" >/dev/null
 find "$prefix" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec sh -c 'head -c 4 "$1" | grep -q ELF && strip --strip-unneeded "$1" || true' _ {} \;
 
+gzip -9nr "$prefix/share/man"
+mv "$prefix/share/man" "$stage/man"
+mkdir -p "$stage/offpath/usr/share/man"
+cp -r "$stage/man/man1" "$stage/offpath/usr/share/man/"
 take offpathd $(matching $daemon_files)
 take offpath-dev include $(matching lib/cmake lib/pkgconfig lib/liboffpath.so lib/liboffpath-ranks.so bin/offpath-clang* bin/oshc*)
 take offpath bin lib

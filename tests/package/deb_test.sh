@@ -37,6 +37,10 @@ for file in "$prefix"/bin/* "$prefix"/lib/lib[^u]*.so "$prefix"/lib/openmp/*.so;
 done
 ! grep -rlIF "$(realpath "$root")" "$system" | grep . || fail "the files above name the source tree"
 
+for page in man1/offpath-run.1.gz man8/offpathd.8.gz; do
+    [ -s "$system/usr/share/man/$page" ] || fail "the packages have no $page"
+done
+
 # Programs of others.
 cmake -S "$here/outside" -B "$dir/outside" -DCMAKE_PREFIX_PATH="$system/usr" -DWANTED=0.1 -DEXAMPLES="$root/examples" >"$dir/configure.log" 2>&1 ||
     fail "find_package(offpath) failed"

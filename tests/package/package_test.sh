@@ -9,6 +9,9 @@ root=$here/../..
 prefix=$dir/prefix
 cmake --install "$build" --prefix "$dir/first" >"$dir/install.log"
 mv "$dir/first" "$prefix"
+for page in man1/offpath.1 man1/offpath-run.1 man1/offpath-lab-compare.1 man8/offpathd.8; do
+    grep -q '^\.SH OPTIONS' "$prefix/share/man/$page" || fail "no manual page $page with options is installed"
+done
 
 configured() {  # VERSION: as a project that asks for that release
     cmake -S "$here/outside" -B "$dir/outside-$1" -DCMAKE_PREFIX_PATH="$prefix" -DWANTED="$1" -DEXAMPLES="$root/examples" >"$dir/configure.log" 2>&1
