@@ -14,7 +14,7 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 # What readers come for, in the order in which they need it. A page of docs/ that is not here fails the build.
 SECTIONS: dict[str, list[str]] = {
-    "Start": ["README.md", "docs/install.md", "docs/lab.md", "docs/performance.md"],
+    "Start": ["README.md", "docs/tutorial.md", "docs/install.md", "docs/lab.md", "docs/performance.md"],
     "How to": [
         "docs/mpi.md", "docs/slurm.md", "docs/openshmem.md", "docs/openmp.md", "docs/bluefield.md",
         "docs/device-ranks.md", "docs/tuning.md", "docs/top.md", "docs/trace.md", "docs/report.md",
