@@ -11,6 +11,7 @@ Tenant* Engine::Impl::tenant_of(Kind kind) {
         case Kind::eager:
         case Kind::ready:
         case Kind::signal:
+        case Kind::arrived:
         case Kind::abort:
             return &schedules;
         case Kind::request:

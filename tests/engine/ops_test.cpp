@@ -102,6 +102,28 @@ TEST_P(EngineOps, ReducesReceivedData) {
     }
 }
 
+// So after the loss of a proxy, a rank that is done is not needed again.
+TEST_P(EngineOps, ARankIsDoneWhenWhatItSendsHasArrived) {
+    World world(options());
+    constexpr std::size_t count = 50'000, bytes = count * sizeof(double);
+    Builder b0(0, 2), b1(1, 2);
+    b0.send(1, 1, {b0.user_slot(bytes), 0}, bytes);
+    b1.recv(0, 1, {b1.user_slot(bytes), 0}, bytes);
+    const engine::Plan p0(b0.finish()), p1(b1.finish());
+    for (std::uint32_t run = 0; run < 20; ++run) {
+        std::vector<double> a(count, run + 1.0), b(count, 0.0);
+        const memory::HostRange ra[] = {World::range(a.data(), bytes)},
+                                rb[] = {World::range(b.data(), bytes)};
+        Done sent, received;
+        ASSERT_EQ(world.engine_of(0).start(world.team(0), p0, run, ra, &sent), Status::in_progress);
+        ASSERT_EQ(world.engine_of(1).start(world.team(1), p1, run, rb, &received), Status::in_progress);
+        ASSERT_TRUE(world.run_until([&] { return sent.status.has_value(); }));
+        ASSERT_EQ(*sent.status, Status::ok);
+        ASSERT_EQ(a, b);
+        ASSERT_TRUE(world.run_until([&] { return received.status.has_value(); }));
+    }
+}
+
 // Memory is forbidden at every point of a run. Both ranks then fail with that reason and no other, whichever
 // starts first and in both orders of the loop.
 TEST_P(EngineOps, MemoryThatMayNotBeTouchedFailsBothWithThatReason) {

@@ -59,7 +59,7 @@ int on_delete(MPI_Comm, int, void* value, void*) {
     end_devices(team);
     for (const Part& part : parts)
         if (part.communicator_ends != nullptr) part.communicator_ends(team);
-    team.departure->close();
+    team.departure->close(team.outstanding.load(std::memory_order_relaxed) == 0);
     team.comm = MPI_COMM_NULL;
     end_use(team);
     release(team);

@@ -81,7 +81,9 @@ void start_calls_of(Queue& queue, std::uint64_t patience_ns) {
     while (HeldCall* call = first_of(queue)) {
         Departure& departure = *call->operation->departure;
         const bool persistent = call->operation->persistent;
-        Passage passage = call->number == 0 ? Passage::host : departure.passage_of(call->number);
+        Passage passage = call->number == 0
+                              ? Passage::host
+                              : departure.passage_of(call->number, is_direct(call->operation->op));
         if (passage == Passage::undecided) {
             if (now_ns() - call->since_ns < patience_ns || !departure.give_up(call->number)) return;
             passage = Passage::lost;
@@ -127,34 +129,34 @@ void leave_device(Team& team) {
 
 }  // namespace
 
-Passage pass(Team& team, std::uint64_t* number) {
+Passage pass(Team& team, Op op, std::uint64_t* number) {
     *number = 0;
     if (team.reason == HostReason::none) {
         if (team.comm == MPI_COMM_NULL) return Passage::device;
         poll_letters();
         if (met_loss(team)) team.departure->report();
         *number = team.departure->next();
-        const Passage passage = team.departure->passage_of(*number);
+        const Passage passage = team.departure->passage_of(*number, is_direct(op));
         if (passage != Passage::host) return passage;
         leave_device(team);
     }
     return must_hold(team) ? Passage::undecided : Passage::host;
 }
 
-Passage pass_persistent(const Team& team, Departure& departure, std::uint64_t* number) {
+Passage pass_persistent(const Team& team, Departure& departure, Op op, std::uint64_t* number) {
     poll_letters();
     if (met_loss(team) || team.departure->has_reported()) departure.report();
     *number = departure.next();
-    return departure.passage_of(*number);
+    return departure.passage_of(*number, is_direct(op));
 }
 
-Passage pass_settled(Team& team, std::uint64_t* number) {
-    Passage passage = pass(team, number);
+Passage pass_settled(Team& team, Op op, std::uint64_t* number) {
+    Passage passage = pass(team, op, number);
     if (passage != Passage::undecided) return passage;
     poll_until([&] { return team.held_calls.load(std::memory_order_acquire) == 0; }, no_limit_ns);
     if (*number == 0) return Passage::host;
     const auto find = [&] {
-        passage = team.departure->passage_of(*number);
+        passage = team.departure->passage_of(*number, is_direct(op));
         return passage != Passage::undecided;
     };
     poll_until(find, lost_after_ns());

@@ -28,11 +28,11 @@ namespace offpath::mpi {
 
 // Where a call goes that would go to the device, on all ranks. Sets `number`, for hold_back: 0 where the call
 // is the host's whatever the decision.
-Passage pass(Team& team, std::uint64_t* number);
+Passage pass(Team& team, Op op, std::uint64_t* number);
 // The same for a call that may wait for all ranks: it waits for the decision.
-Passage pass_settled(Team& team, std::uint64_t* number);
+Passage pass_settled(Team& team, Op op, std::uint64_t* number);
 // The same for a start of a persistent collective, of which `departure` decides. It is held back by itself.
-Passage pass_persistent(const Team& team, Departure& departure, std::uint64_t* number);
+Passage pass_persistent(const Team& team, Departure& departure, Op op, std::uint64_t* number);
 // Whether a non-blocking call of the host's must be held back.
 bool must_hold(const Team& team);
 

@@ -128,7 +128,8 @@ std::uint64_t patience_ns() {
 bool must_follow(const OffloadedRequest& operation) {
     for (const OffloadedRequest* other = newest; other != nullptr; other = other->next)
         if (other->departure == operation.departure && other->number != 0 &&
-            other->number < operation.number && other->departure->passage_of(other->number) == Passage::again)
+            other->number < operation.number &&
+            other->departure->passage_of(other->number, is_direct(other->op)) == Passage::again)
             return true;
     return false;
 }
@@ -233,7 +234,7 @@ offpath_status_t state_after_loss(OffloadedRequest& operation) {
     if (operation.on_device != OFFPATH_OK && operation.on_device != OFFPATH_ERR_PEER_LOST)
         return operation.on_device;
     Departure& departure = *operation.departure;
-    Passage passage = departure.passage_of(operation.number);
+    Passage passage = departure.passage_of(operation.number, is_direct(operation.op));
     if (passage == Passage::device) return departure.is_closed() ? operation.on_device : OFFPATH_IN_PROGRESS;
     if (passage == Passage::undecided) {
         if (now_ns() - operation.ended_ns < patience_ns()) return OFFPATH_IN_PROGRESS;
@@ -309,6 +310,7 @@ void finish(OffloadedRequest& operation, offpath_status_t status) {
         count_second_run(*operation.team);
     if (status == OFFPATH_OK && !unpack_pieces(operation)) status = OFFPATH_ERR_TRUNCATED;
     if (status != OFFPATH_OK) {
+        if (status != OFFPATH_ERR_PEER_LOST && operation.number != 0) operation.departure->has_failed();
         operation.error = operation.kind->fail(operation, status);
         if (!operation.host_parts.empty()) operation.team->small_messages.never_reuse_tag();
     }
@@ -367,6 +369,7 @@ void abandon(OffloadedRequest& operation) {
 
 int publish(OffloadedRequest& operation, offpath_status_t status, MPI_Request* request) {
     if (status != OFFPATH_OK) {
+        if (status != OFFPATH_ERR_PEER_LOST && operation.number != 0) operation.departure->has_failed();
         const int error = operation.kind->fail(operation, status);
         abandon(operation);
         return error;
@@ -434,7 +437,7 @@ bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t gi
     constexpr std::uint64_t while_dying_ns = 1'000'000'000;
     const std::unique_lock lock(outstanding_mutex, std::try_to_lock);
     if (!lock.owns_lock()) return false;
-    vote = {calls, 0, 0};
+    vote = {calls, 0, 0, 0, false};
     const auto is_asked_for = [&](const OffloadedRequest& one) {
         return one.number > given_up && one.number <= calls && one.departure == &departure;
     };
@@ -451,7 +454,10 @@ bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t gi
         const bool held = one->held.load(std::memory_order_acquire);
         if (held || (can_run_again(*one) && (one->fresh || !device_may_write(*one))))
             vote.intact |= 1ULL << (one->number - vote.first);
+        vote.outstanding |= 1ULL << (one->number - vote.first);
     }
+    // Another thread may have started one that is not in the list yet.
+    vote.complete = !runtime().threads;
     return true;
 }
 
@@ -460,7 +466,7 @@ bool any_kept_back_for_now() {
     const std::lock_guard lock(outstanding_mutex);
     for (const OffloadedRequest* one = newest; one != nullptr; one = one->next) {
         if (one->on_device == OFFPATH_IN_PROGRESS) continue;
-        const Passage passage = one->departure->passage_of(one->number);
+        const Passage passage = one->departure->passage_of(one->number, is_direct(one->op));
         if (passage == Passage::host) continue;
         if (passage != Passage::again || one->departure->all_have_started(one->number)) return true;
     }
@@ -471,7 +477,7 @@ void give_up_kept_back() {
     const std::lock_guard lock(outstanding_mutex);
     for (const OffloadedRequest* one = newest; one != nullptr; one = one->next)
         if (one->on_device != OFFPATH_IN_PROGRESS &&
-            one->departure->passage_of(one->number) == Passage::undecided)
+            one->departure->passage_of(one->number, is_direct(one->op)) == Passage::undecided)
             one->departure->give_up(one->number);
 }
 

@@ -44,6 +44,11 @@ struct Piece {
 
 struct OffloadedRequest;
 
+// Whether each rank exchanges data with others without forwarding (Departure::passage_of).
+constexpr bool is_direct(Op op) {
+    return traits(op).each_pair_decides() || op == Op::ialltoall;
+}
+
 // What sets the requests of one kind apart. Each kind is one constant of the room that makes such requests.
 struct RequestKind {
     // The program's call, for messages.

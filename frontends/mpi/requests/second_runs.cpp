@@ -11,6 +11,8 @@ namespace {
 
 using PartShape = DevicePart::Shape;
 
+// The device waits until a payload of this size has arrived (engine/schedules/headers.h).
+constexpr std::size_t confirmed_bytes = std::size_t{64} << 10;
 constexpr std::size_t largest_message = std::size_t{1} << 30;  // the host's MPI counts bytes in an int
 
 std::byte* byte_at(const void* base, std::size_t offset) {
@@ -95,6 +97,15 @@ offpath_status_t SecondRun::progress() {
     return progress();
 }
 
+bool SecondRun::is_over_at(int peer, std::size_t arriving_bytes) {
+    const int world_rank = operation_.team->small_messages.peers()[static_cast<std::size_t>(peer)].world_rank;
+    if (peer == rank_ || !is_direct(operation_.op) ||
+        !operation_.departure->has_result(operation_.number, world_rank))
+        return false;
+    failed_ = failed_ || (arriving_bytes > 0 && arriving_bytes < confirmed_bytes);
+    return true;
+}
+
 // A message without bytes is not sent: both ends know its size.
 void SecondRun::send(int to, const void* bytes, std::size_t count) {
     for (std::size_t begin = 0; begin < count && !failed_; begin += largest_message) {
@@ -123,6 +134,7 @@ void SecondRun::start() {
             if (out != in && in_bytes > 0) std::memcpy(in, out, std::min(in_bytes, out_bytes));
             return;
         }
+        if (is_over_at(peer, in_bytes)) return;
         receive(peer, in, in_bytes);
         send(peer, out, out_bytes);
     };
@@ -151,9 +163,11 @@ void SecondRun::start() {
         case PartShape::neighbors:
             // Blocks between the same two ranks are matched in their order, also those of a rank with itself.
             for (std::size_t i = 0; i < op.recv_peers.size(); ++i)
-                receive(op.recv_peers[i], byte_at(part.recv, op.recv_offsets[i]), op.recv_bytes[i]);
+                if (!is_over_at(op.recv_peers[i], op.recv_bytes[i]))
+                    receive(op.recv_peers[i], byte_at(part.recv, op.recv_offsets[i]), op.recv_bytes[i]);
             for (std::size_t i = 0; i < op.send_peers.size(); ++i)
-                send(op.send_peers[i], byte_at(part.send, op.send_offsets[i]), op.send_bytes[i]);
+                if (!is_over_at(op.send_peers[i], 0))
+                    send(op.send_peers[i], byte_at(part.send, op.send_offsets[i]), op.send_bytes[i]);
             return;
         case PartShape::allgather:
         case PartShape::allgatherv: {
@@ -190,6 +204,7 @@ void SecondRun::start_rooted() {
     const std::vector<std::size_t>& sizes = gathers ? op.recv_bytes : op.send_bytes;
     const std::vector<std::size_t>& offsets = gathers ? op.recv_offsets : op.send_offsets;
     if (rank_ != part.root) {
+        if (is_over_at(part.root, gathers ? 0 : equal ? part.size : op.recv_bytes[0])) return;
         if (gathers) return send(part.root, part.send, equal ? part.size : op.send_bytes[0]);
         return receive(part.root, part.recv, equal ? part.size : op.recv_bytes[0]);
     }
@@ -199,6 +214,7 @@ void SecondRun::start_rooted() {
         const auto i = static_cast<std::size_t>(peer);
         const std::size_t bytes = equal ? part.size : sizes[i];
         std::byte* const block = byte_at(all, equal ? i * part.size : offsets[i]);
+        if (is_over_at(peer, gathers ? bytes : 0)) continue;
         if (peer != rank_) {
             if (gathers)
                 receive(peer, block, bytes);

@@ -47,6 +47,9 @@ class SecondRun {
     std::uint64_t moved_ns() const { return moved_ns_; }
 
   private:
+    // Whether the peer has its result, and so takes no part. What it has sent to this rank has arrived,
+    // unless that was small: the run fails then.
+    bool is_over_at(int peer, std::size_t arriving_bytes);
     void send(int to, const void* bytes, std::size_t count);
     void receive(int from, void* bytes, std::size_t count);
     void start();

@@ -35,9 +35,11 @@ struct Departure::State {
     std::atomic<std::uint64_t> given_up{0};
     std::atomic<bool> decided{false};
     std::atomic<bool> closed{false};
+    std::atomic<bool> failed{false};      // a call has, without a loss
     std::set<int> heard_from, committed;  // ranks in the world
     std::uint64_t reported_calls = 0;     // by this rank
-    std::vector<Vote> votes;              // of all that have committed; constant once `decided` is set
+    std::map<int, Vote> votes;            // of all that have committed; constant once `decided` is set
+    std::set<int> have_given_up;          // ranks
     const Departure* departure = nullptr;
 
     bool is_decided() const { return decided.load(std::memory_order_acquire); }
@@ -53,6 +55,8 @@ std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<State>> states
 std::unordered_map<std::uint32_t, std::vector<Letter>> in_the_making;
 std::uint32_t next_number = 0;
 std::vector<std::shared_ptr<State>> undecided;  // reported by this rank
+// Closed while collectives were outstanding, or after one has failed.
+std::set<std::pair<std::uint32_t, std::uint32_t>> closed_early;
 
 // What follows needs the mutex.
 void tell_others(const State& state, LetterKind kind, std::uint64_t calls, const Vote& vote = {}) {
@@ -72,13 +76,16 @@ void is_no_longer_undecided(const State& state) {
 }
 
 void count_letter(State& state, int from, std::uint64_t calls, LetterKind kind, const Vote& vote = {}) {
-    if (kind == LetterKind::give_up) raise(state.given_up, calls);
+    if (kind == LetterKind::give_up) {
+        raise(state.given_up, calls);
+        state.have_given_up.insert(from);
+    }
     if (state.committed.contains(from)) return;
     raise(state.last_on_device, calls);
     state.heard_from.insert(from);
     if (kind != LetterKind::commit) return;
     state.committed.insert(from);
-    state.votes.push_back(vote);
+    state.votes[from] = vote;
     if (state.committed.size() < state.members->size()) return;
     state.decided.store(true, std::memory_order_release);  // pairs with is_decided()
     is_no_longer_undecided(state);
@@ -92,15 +99,18 @@ void commit(State& state, const Vote& vote) {
 }
 
 Vote nothing_intact(const State& state) {
-    return {state.reported_calls, 0, 0};
+    return {state.reported_calls, 0, 0, 0, false};
 }
 
 void commit_if_ready(State& state) {
     if (state.heard_from.size() < state.members->size() || state.committed.contains(runtime().rank)) return;
     const std::uint64_t given_up = state.given_up.load(std::memory_order_relaxed);
     Vote vote = nothing_intact(state);
-    if (given_up >= state.reported_calls || find_vote(*state.departure, state.reported_calls, given_up, vote))
+    if (given_up >= state.reported_calls ||
+        find_vote(*state.departure, state.reported_calls, given_up, vote)) {
+        vote.complete = vote.complete && !state.failed.load(std::memory_order_relaxed);
         commit(state, vote);
+    }
 }
 
 void report_of(const std::shared_ptr<State>& shared) {
@@ -127,8 +137,10 @@ void answer(const Letter& letter) {
         of->second->early.push_back(letter);
     } else if (letter.kind == LetterKind::report && letter.calls != State::all_calls) {
         // This rank's program has already freed the communicator or the persistent request.
-        send_letter(letter.from, {letter.reply_to, letter.communicator, letter.persistent, State::all_calls,
-                                  LetterKind::commit, 0, Vote{State::all_calls, 0, 0}});
+        const bool complete = !closed_early.contains({letter.communicator, letter.persistent});
+        send_letter(letter.from,
+                    {letter.reply_to, letter.communicator, letter.persistent, State::all_calls,
+                     LetterKind::commit, 0, Vote{State::all_calls, State::all_calls, 0, 0, complete}});
     }
 }
 
@@ -171,20 +183,22 @@ Departure::Departure(const Departure& of, std::uint32_t persistent) : state_(std
 }
 
 Departure::~Departure() {
-    close();
+    close(false);
 }
 
-void Departure::close() {
+void Departure::close(bool all_ended) {
     if (state_->closed.exchange(true, std::memory_order_acq_rel)) return;
     const std::lock_guard lock(departures_mutex);
     State& state = *state_;
     if (states.erase({state.number, state.persistent}) == 0) return;
+    const bool complete = all_ended && !state.failed.load(std::memory_order_relaxed);
+    if (!complete) closed_early.insert({state.number, state.persistent});
     if (active())
         for (const Letter& letter : std::exchange(state.early, {}))
             answer(letter);
     if (!state.reported.load(std::memory_order_relaxed)) return;
     if (state.is_decided()) return;
-    if (active()) commit(state, nothing_intact(state));
+    if (active()) commit(state, {state.reported_calls, state.reported_calls, 0, 0, complete});
     if (!state.is_decided()) is_no_longer_undecided(state);
 }
 
@@ -220,20 +234,44 @@ std::uint64_t Departure::next() {
     return state_->calls.fetch_add(1, std::memory_order_seq_cst) + 1;
 }
 
-Passage Departure::passage_of(std::uint64_t number) const {
+Passage Departure::passage_of(std::uint64_t number, bool direct) const {
     const State& state = *state_;
     if (!state.reported.load(std::memory_order_seq_cst)) return Passage::device;
     if (number <= state.given_up.load(std::memory_order_acquire)) return Passage::lost;
     if (!state.is_decided())
         return state.closed.load(std::memory_order_acquire) ? Passage::lost : Passage::undecided;
     if (number > state.last_on_device.load(std::memory_order_relaxed)) return Passage::host;
-    const auto allows = [&](const Vote& vote) { return vote.allows(number); };
+    const auto allows = [&](const auto& one) {
+        return one.second.allows(number) || (direct && one.second.has_result(number));
+    };
     return std::all_of(state.votes.begin(), state.votes.end(), allows) ? Passage::again : Passage::lost;
 }
 
+bool Departure::has_result(std::uint64_t number, int world_rank) const {
+    if (!state_->is_decided()) return false;
+    const auto found = state_->votes.find(world_rank);
+    return found != state_->votes.end() && !found->second.allows(number) && found->second.has_result(number);
+}
+
+void Departure::has_failed() {
+    state_->failed.store(true, std::memory_order_relaxed);
+}
+
 bool Departure::all_have_started(std::uint64_t number) const {
-    const auto has_started = [&](const Vote& vote) { return number <= vote.started; };
+    const auto has_started = [&](const auto& one) { return number <= one.second.started; };
     return state_->is_decided() && std::all_of(state_->votes.begin(), state_->votes.end(), has_started);
+}
+
+Departure::Refusals Departure::refusals_of(std::uint64_t number, bool direct) const {
+    const std::lock_guard lock(departures_mutex);
+    Refusals refusals;
+    for (const auto& [rank, vote] : state_->votes)
+        if (!vote.allows(number) && !(direct && vote.has_result(number))) refusals.not_intact.push_back(rank);
+    if (number <= state_->given_up.load(std::memory_order_relaxed))
+        refusals.gave_up.assign(state_->have_given_up.begin(), state_->have_given_up.end());
+    for (const Member& member : *state_->members)
+        if (!state_->heard_from.contains(member.rank)) refusals.silent.push_back(member.rank);
+    return refusals;
 }
 
 bool Departure::has_given_up() const {

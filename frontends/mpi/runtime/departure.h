@@ -9,8 +9,9 @@
 // A rank commits when it has heard from all and its own collectives have ended on the device. It then says
 // which of them have given its program nothing and have their data as they were (Vote). From the moment of
 // its report on, it keeps results back that the device has delivered. A collective of the device that all
-// ranks could start afresh is run again, by messages of the host's MPI (requests/second_runs.h). The others
-// end with an error. The decision holds once all have committed.
+// ranks could start afresh is run again, by messages of the host's MPI (requests/second_runs.h). So is one in
+// which no rank forwards data of another one, if some ranks have their result and the rest could start it
+// afresh: the rest runs it. The others end with an error. The decision holds once all have committed.
 //
 // A rank may sit in the host's MPI and not answer, while another one needs its answer to get there. So a rank
 // that waits in vain gives its collective up: it tells the others that all collectives up to that number are
@@ -23,7 +24,8 @@
 // every intercepted call that tests, probes, or starts a collective, and in waits that do not sit in the
 // host's MPI.
 //
-// A rank that has freed the communicator answers that all calls are the device's, since it has made its last.
+// A rank that has freed the communicator answers that all calls are the device's, since it has made its last,
+// and whether it has all results.
 // Where a thread of the rank is still making the communicator, while another rank is done with that and has
 // met a loss, the letter waits. Each rank numbers the communicators that it makes, and a letter names the
 // receiver's number, so the receiver can tell the two cases apart.
@@ -80,7 +82,8 @@ class Departure {
     ~Departure();
     Departure(const Departure&) = delete;
     Departure& operator=(const Departure&) = delete;
-    void close();
+    // `all_ended`: the collectives that it serves have ended on this rank.
+    void close(bool all_ended);
 
     // This rank knows of a loss.
     void report();
@@ -91,11 +94,25 @@ class Departure {
     bool give_up(std::uint64_t number);
     // Counts a call that would go to the device, and returns its number.
     std::uint64_t next();
-    Passage passage_of(std::uint64_t number) const;
+    // `direct`: each rank of the collective exchanges data with others without forwarding. It then runs again
+    // on the ranks that have no result.
+    Passage passage_of(std::uint64_t number, bool direct) const;
+    // Whether there is a decision, and this rank of the world has its result of the call, which was a direct
+    // one. All others have what it has sent, unless that was small.
+    bool has_result(std::uint64_t number, int world_rank) const;
+    // A call has ended here with another error than a loss.
+    void has_failed();
     // Whether there is a decision, and all ranks have started this call on the device.
     bool all_have_started(std::uint64_t number) const;
     // Whether this rank has reported, and has heard of no decision.
     bool is_undecided() const;
+    // Why a call of the device was lost: ranks in the world.
+    struct Refusals {
+        std::vector<int> not_intact;  // could not start it afresh, or have its result
+        std::vector<int> gave_up;     // have waited in vain for others
+        std::vector<int> silent;      // were not heard of
+    };
+    Refusals refusals_of(std::uint64_t number, bool direct) const;
     // Whether some call was given up, as far as this rank knows.
     bool has_given_up() const;
 

@@ -20,7 +20,15 @@ struct Vote {
     std::uint64_t started = 0;  // it has not touched later ones
     // Bit i: collective first + i has given this rank's program nothing, and its data are as they were.
     std::uint64_t first = 0, intact = 0;
+    // Bit i: collective first + i has not ended. `complete`: the others have ended with their result, or were
+    // given up.
+    std::uint64_t outstanding = 0;
+    bool complete = false;
 
+    bool has_result(std::uint64_t number) const {
+        return complete && number <= started &&
+               (number < first || (number - first < 64 && (outstanding >> (number - first) & 1) == 0));
+    }
     bool allows(std::uint64_t number) const {
         return number > started ||
                (number >= first && number - first < 64 && (intact >> (number - first) & 1) != 0);

@@ -48,6 +48,8 @@ class Mover {
     void grant(Peer& sender, std::uint64_t sender_token, const RecvTransfer& transfer);
     // Tells the sender that its payload is not needed, or no more of it.
     void finish(Peer& sender, std::uint64_t sender_token, Status status);
+    // The receiver of a transfer that awaits its end has all of it.
+    void confirm(SendTransfer& transfer);
 
     // Handles a message of the mover's kinds. False: it is of another kind, or malformed; its payload has not
     // been consumed.

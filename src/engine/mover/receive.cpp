@@ -173,16 +173,19 @@ void Mover::on_finished(const Finished& message, const Peer& from) {
         transfer->status = status;
         transfer->next = transfer->bytes;
     } else if (transfer->awaits_end) {
-        transfer->ended = true;
-        transfer->next = transfer->bytes;
-        if (transfer->pieces == 0) send_over(*transfer);
-        return;
+        return confirm(*transfer);
     } else if (transfer->may_be_cut) {
         // The receiver has cut the message short, or wanted none of it. For the sender the transfer is over.
         transfer->moved = transfer->next = transfer->bytes;
     }
     if (transfer->pieces == 0 && (is_error(transfer->status) || transfer->moved == transfer->bytes))
         send_over(*transfer);
+}
+
+void Mover::confirm(SendTransfer& transfer) {
+    transfer.ended = true;
+    transfer.next = transfer.bytes;
+    if (transfer.pieces == 0) send_over(transfer);
 }
 
 void Mover::on_broken(const Finished& message, const Peer& from) {

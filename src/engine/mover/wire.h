@@ -30,6 +30,7 @@ enum class Kind : std::uint32_t {
     ready,        // a planned recv waits for its payload
     chunk,        // mover: a piece of payload, addressed by token
     signal,       // for an instance
+    arrived,      // the payload of a planned send has arrived where it belongs
     request = 7,  // messages: a basic send, with its payload if that is small
     grant,        // mover: the sender may send; answers request and keyed
     finished,     // mover: the receiver needs no more of the payload, or the exchange ended with an error
@@ -139,6 +140,7 @@ inline bool is_routed(Kind kind) {
         case Kind::eager:
         case Kind::ready:
         case Kind::signal:
+        case Kind::arrived:
         case Kind::abort:
         case Kind::request:
         case Kind::keyed:

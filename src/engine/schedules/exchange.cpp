@@ -42,11 +42,15 @@ void Schedules::deliver(Instance& instance, std::span<const std::byte> header,
     if (instance.failing || instance.finishing) return;
     Eager eager;
     Ready ready;
+    Arrived arrived;
     Signal signal;
     Abort abort;
     switch (kind_of(header)) {
         case Kind::ready:
             if (read(header, ready)) on_ready(instance, ready);
+            return;
+        case Kind::arrived:
+            if (read(header, arrived)) on_arrived(instance, arrived);
             return;
         case Kind::eager:
             if (read(header, eager)) on_eager(instance, eager, payload);
@@ -80,8 +84,16 @@ void Schedules::on_ready(Instance& instance, const Ready& ready) {
     run.has_ready = true;
     run.remote_token = ready.token;
     run.remote_bytes = ready.bytes;
-    run.chunk_limit = static_cast<std::uint32_t>(ready.chunk_limit);
+    run.chunk_limit = ready.chunk_limit;
+    run.confirmed = ready.confirms != 0;
     if (run.phase == OpRun::Phase::active) launch_send(instance, op);
+}
+
+void Schedules::on_arrived(Instance& instance, const Arrived& arrived) {
+    const OpId op = instance.plan->find_send(arrived.to.route.source, arrived.tag);
+    if (op == Plan::npos || instance.runs[op].send == nullptr || !instance.runs[op].confirmed)
+        return unexpected(instance, arrived.to, arrived.tag);
+    core_.mover.confirm(*instance.runs[op].send);
 }
 
 void Schedules::on_eager(Instance& instance, const Eager& eager, std::span<const std::byte> payload) {
@@ -159,6 +171,7 @@ void Schedules::launch_send(Instance& instance, OpId id) {
     run.send->peer = &peer;
     run.send->remote_token = run.remote_token;
     run.send->chunk_limit = run.chunk_limit;
+    run.send->awaits_end = run.confirmed && !peer.self;
     core_.mover.begin(*run.send);
 }
 
@@ -172,8 +185,13 @@ void Schedules::start_recv(Instance& instance, OpId id) {
     if (eager && op.bytes == 0) return op_done(instance, id);
     run.recv = new_recv(instance, id, instance.locate(op.dst), op.bytes, peer);
     if (eager) return core_.mover.take(*run.recv, run.eager);
-    const Ready header{routed(instance, Kind::ready, op.peer), op.tag, op.bytes, run.recv->token,
-                       core_.mover.chunk_bytes()};
+    run.confirmed = instance.plan->confirms() && !peer.self && op.bytes >= confirmed_bytes;
+    const Ready header{routed(instance, Kind::ready, op.peer),
+                       op.tag,
+                       op.bytes,
+                       run.recv->token,
+                       core_.mover.chunk_bytes(),
+                       run.confirmed ? 1U : 0U};
     core_.peers.tell(peer, bytes_of(header));
 }
 

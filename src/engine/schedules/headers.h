@@ -2,6 +2,8 @@
 //
 // An exchange that both schedules contain needs no request. The receiver sends Ready when its recv op starts;
 // the sender's chunks (mover/wire.h) follow once both sides are ready. A small payload travels in one Eager.
+//
+// Where a rank forwards nothing that it receives, it confirms a payload that has arrived (Plan::confirms).
 #pragma once
 
 #include "engine/mover/wire.h"
@@ -9,6 +11,9 @@
 #include <array>
 
 namespace offpath::engine {
+
+// Payloads from this size on are confirmed. For smaller ones, that would cost a notable part of their time.
+constexpr std::uint64_t confirmed_bytes = 64 << 10;
 
 struct Eager {
     Routed to;
@@ -20,7 +25,12 @@ struct Ready {
     std::uint64_t tag;
     std::uint64_t bytes;
     std::uint64_t token;        // of the receiving transfer
-    std::uint64_t chunk_limit;  // of the receiver
+    std::uint32_t chunk_limit;  // of the receiver
+    std::uint32_t confirms;     // not 0: Arrived will follow, and the send is not done before
+};
+struct Arrived {
+    Routed to;
+    std::uint64_t tag;
 };
 struct Signal {
     Routed to;
@@ -30,7 +40,8 @@ struct Abort {
     Routed to;
     std::int64_t status;
 };
-static_assert(sizeof(Eager) == 56 && sizeof(Ready) == 72 && sizeof(Signal) == 48 && sizeof(Abort) == 48);
+static_assert(sizeof(Eager) == 56 && sizeof(Ready) == 72 && sizeof(Arrived) == 48 && sizeof(Signal) == 48 &&
+              sizeof(Abort) == 48);
 
 // 0: not a kind of schedules.
 constexpr std::size_t schedule_header_bytes(Kind kind) {
@@ -39,6 +50,8 @@ constexpr std::size_t schedule_header_bytes(Kind kind) {
             return sizeof(Eager);
         case Kind::ready:
             return sizeof(Ready);
+        case Kind::arrived:
+            return sizeof(Arrived);
         case Kind::signal:
             return sizeof(Signal);
         case Kind::abort:

@@ -80,7 +80,7 @@ Status Schedules::start(Team& team, const Plan& plan, std::uint32_t sequence,
     for (OpId op = 0; op < instance.left; ++op) {
         OpRun& run = instance.runs[op];
         run.phase = OpRun::Phase::waiting;
-        run.has_ready = run.has_eager = false;
+        run.has_ready = run.has_eager = run.confirmed = false;
         run.remaining = dependencies[op];
         run.send = nullptr;
         run.recv = nullptr;
@@ -176,7 +176,11 @@ void Schedules::transfer_over(Instance& instance, const TransferEnd& end) {
     OpRun& run = instance.runs[id];
     (end.sent ? static_cast<void>(run.send = nullptr) : static_cast<void>(run.recv = nullptr));
     if (is_error(end.status)) return fail(instance, end.status, true);
-    const OpKind kind = instance.plan->schedule().ops()[id].kind;
+    const schedule::Op& op = instance.plan->schedule().ops()[id];
+    const OpKind kind = op.kind;
+    if (!end.sent && kind == OpKind::recv && run.confirmed)
+        core_.peers.tell(*instance.team->peers[op.peer],
+                         bytes_of(Arrived{routed(instance, Kind::arrived, op.peer), op.tag}));
     if (end.sent && kind == OpKind::send && run.copies) return launch_send(instance, id);
     op_done(instance, id);
 }

@@ -48,6 +48,7 @@ struct OpRun {
     enum class Phase : std::uint8_t { waiting, active, done } phase = Phase::waiting;
     bool has_ready = false;
     bool has_eager = false;
+    bool confirmed = false;       // send: not done before its receiver has said Arrived. Recv: says it
     std::uint32_t remaining = 0;  // dependencies
     std::uint32_t chunk_limit = 0;
     std::uint64_t remote_token = 0, remote_bytes = 0;

@@ -13,6 +13,13 @@ Plan::Plan(schedule::Schedule schedule) : schedule_(std::move(schedule)) {
         if (ops[op].kind == OpKind::send || ops[op].kind == OpKind::recv)
             exchange_.emplace(Key{ops[op].tag, ops[op].peer, ops[op].kind}, op);
     }
+    std::vector<bool> received_into(schedule_.slots().size());
+    for (const schedule::Op& op : ops)
+        if (op.kind == OpKind::recv) received_into[op.dst.slot] = true;
+    for (const schedule::Op& op : ops) {
+        const bool forwards = op.kind == OpKind::send && received_into[op.src.slot];
+        confirms_ = confirms_ && !forwards && op.kind != OpKind::reduce && op.kind != OpKind::compute;
+    }
     for (const schedule::Slot& slot : schedule_.slots())
         user_slots_ += slot.kind == schedule::SlotKind::user;
 }

@@ -26,6 +26,10 @@ class Plan {
     static constexpr schedule::OpId npos = UINT32_MAX;
     schedule::OpId find_recv(std::uint32_t peer, std::uint64_t tag) const;
     schedule::OpId find_send(std::uint32_t peer, std::uint64_t tag) const;
+    // Whether this rank forwards nothing and computes nothing. The senders of what it receives then wait
+    // until it has arrived: a rank that is done with an exchange without forwarding knows that all others
+    // have what it has sent. After the loss of a device they can do without that rank.
+    bool confirms() const { return confirms_; }
     std::size_t user_slots() const { return user_slots_; }
 
     // Records of finished instances, recycled by the next start.
@@ -48,6 +52,7 @@ class Plan {
     schedule::Schedule schedule_;
     std::unordered_map<Key, schedule::OpId, Hash> exchange_;
     std::size_t user_slots_ = 0;
+    bool confirms_ = true;
     mutable std::vector<std::unique_ptr<Instance>> stock_;
 };
 

@@ -64,6 +64,7 @@ class Schedules final : public Tenant {
     // exchange.cpp
     void deliver(Instance& instance, std::span<const std::byte> header, std::span<const std::byte> payload);
     void on_ready(Instance& instance, const Ready& ready);
+    void on_arrived(Instance& instance, const Arrived& arrived);
     void on_eager(Instance& instance, const Eager& eager, std::span<const std::byte> payload);
     void on_signal(Instance& instance, const Signal& signal);
     void unexpected(Instance& instance, const Routed& message, std::uint64_t tag);

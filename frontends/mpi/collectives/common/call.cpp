@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "runtime/losses.h"
 #include "tuning/explain.h"
 
@@ -12,9 +16,28 @@ std::string name_of_collective(const OffloadedRequest& request) {
     return call_name(request.op);
 }
 
+// "rank 3 has", "ranks 3, 5 have", of the world.
+std::string ranks(const std::vector<int>& of_world, const char* one, const char* several) {
+    constexpr std::size_t most = 8;
+    std::string text = of_world.size() == 1 ? "rank " : "ranks ";
+    for (std::size_t i = 0; i < std::min(most, of_world.size()); ++i)
+        text += fmt::format("{}{}", i == 0 ? "" : ", ", of_world[i]);
+    if (of_world.size() > most) text += fmt::format(" and {} others", of_world.size() - most);
+    return text + " " + (of_world.size() == 1 ? one : several);
+}
+
 std::string why_not_again(const OffloadedRequest& request) {
     if (device_may_write(request)) return "its device may still write into its buffers";
     if (request.part.reduces() && request.part.send == nullptr) return "it has overwritten operands in place";
+    const Departure::Refusals refusals =
+        request.departure->refusals_of(request.number, is_direct(request.op));
+    if (!refusals.not_intact.empty())
+        return fmt::format("{} its result, or cannot run it again",
+                           ranks(refusals.not_intact, "has", "have"));
+    if (!refusals.silent.empty())
+        return fmt::format("{} not answered in time", ranks(refusals.silent, "has", "have"));
+    if (!refusals.gave_up.empty())
+        return fmt::format("{} waited for another one in vain", ranks(refusals.gave_up, "has", "have"));
     return "another rank has its result, has not answered in time, or cannot run it again";
 }
 
@@ -62,7 +85,7 @@ Kept::Kept(Team& team, HeldBack) : team_(team) {
 Kept::~Kept() {
     for (MPI_Datatype& type : types_)
         free_type(&type);
-    if (departure_ != nullptr) departure_->close();
+    if (departure_ != nullptr) departure_->close(true);
     if (own_ != nullptr && active()) offpath_team_destroy(own_);
     end_use(team_);
     release(team_);
@@ -93,11 +116,11 @@ void Kept::types(const MPI_Datatype*& types, int count) {
 namespace {
 
 // Decides where a call goes after a loss. `reason` says why the call is the host's, if it is.
-void find_passage(Call& call, HostReason* reason) {
+void find_passage(Call& call, Op op, HostReason* reason) {
     Team& team = *call.team;
     const bool blocking = call.form == Form::blocking;
     if (*reason == HostReason::none) {
-        call.passage = blocking ? pass_settled(team, &call.number) : pass(team, &call.number);
+        call.passage = blocking ? pass_settled(team, op, &call.number) : pass(team, op, &call.number);
         if (call.passage == Passage::host) *reason = HostReason::no_team;
     } else if (!blocking && must_hold(team)) {
         call.passage = Passage::undecided;
@@ -119,7 +142,7 @@ bool goes_to_device(Call& call, MPI_Comm comm, Op op) {
         if (reason == HostReason::none)
             reason = choice.reason != HostReason::none ? choice.reason : call.host_reason;
         // Making a persistent request does not count as a call.
-        if (call.form != Form::persistent) find_passage(call, &reason);
+        if (call.form != Form::persistent) find_passage(call, op, &reason);
         if (choice.sampled != nullptr && call.host_reason == HostReason::none &&
             call.team->reason == HostReason::none && call.passage == Passage::device) {
             begin_sample(*call.team, *choice.sampled, choice.call);

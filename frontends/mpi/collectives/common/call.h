@@ -310,7 +310,7 @@ int persistent(C call, MPI_Request* request, OnHost on_host, StartOnHost start_o
     return make_persistent(
         [call, kept, start_on_host](MPI_Request* started) {
             C again = call;
-            again.passage = pass_persistent(*call.team, *call.departure, &again.number);
+            again.passage = pass_persistent(*call.team, *call.departure, C::op, &again.number);
             return again.passage == Passage::undecided ? hold(again, started, kept, start_on_host)
                                                        : start_accepted(again, started);
         },
