@@ -1,8 +1,9 @@
 """man_pages.py OUT [OFFPATHD]: writes manual pages below the folder OUT, from the help of the command and of
-the daemon: man1/offpath.1, a page for each command such as man1/offpath-run.1, and man8/offpathd.8 if the
-program OFFPATHD is given.
+the daemon: man1/offpath.1, and a page for each command such as man1/offpath-run.1. If the program OFFPATHD is
+given, also man8/offpathd.8, and a page for each shell script beside it, such as man1/oshrun.1.
 
-All text comes from the help, so the pages say what the programs say.
+All text comes from the help, and for shell scripts from the comment at their top, so the pages say what the
+programs say.
 """
 
 import re
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import typer
 
+# Scripts that stand beside the daemon.
+SCRIPTS = ("oshrun", "oshcc", "oshc++", "oshcxx", "offpath-clang", "offpath-clang++")
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 _VERSION = re.search(r"^project\(offpath VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)
@@ -41,7 +44,7 @@ def head(title: str, section: int, summary: str) -> str:
 
 def first_sentence(text: str) -> str:
     sentence = re.split(r"\.(?:\s|$)", " ".join(text.split()), maxsplit=1)[0]
-    return sentence[:1].lower() + sentence[1:]
+    return sentence if sentence[:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
 def options(command) -> str:
@@ -90,6 +93,28 @@ def daemon_page(program: str) -> str:
     return text + f".SH SEE ALSO\n.BR offpath (1)\n.PP\n{roff(SEE)}\n"
 
 
+def script_page(script: Path) -> str:
+    """The page of a script whose comment is `NAMES [ARGUMENTS]: what it does.`, then maybe indented lines
+    `VARIABLE   meaning`."""
+    lines = []
+    for line in script.read_text().splitlines()[1:]:
+        if not line.startswith("#"):
+            break
+        lines.append(line[1:])
+    flowing = " ".join(line.strip() for line in lines if not line.startswith("   "))
+    usage, _, about = flowing.partition(": ")
+    words = usage.partition(f"{script.name} ")[2]
+    about = about[:1].upper() + about[1:]
+    text = head(script.name, 1, first_sentence(about))
+    text += f".SH SYNOPSIS\n.B {roff(script.name)}\n{roff(words or '[options] FILE ...')}\n"
+    text += f".SH DESCRIPTION\n{paragraphs(about)}\n"
+    variables = [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in lines if line.startswith("   ")]
+    if variables:
+        entries = [f".TP\n.B {roff(name)}\n{roff(meaning)}" for name, meaning in variables]
+        text += ".SH ENVIRONMENT\n" + "\n".join(entries) + "\n"
+    return text + f".SH SEE ALSO\n.BR offpath (1)\n.PP\n{roff(SEE)}\n"
+
+
 def walk(name: str, command) -> Iterable[tuple[str, object]]:
     yield name, command
     for sub, entry in getattr(command, "commands", {}).items():
@@ -106,6 +131,9 @@ def main() -> None:
     if len(sys.argv) > 2:
         (where / "man8").mkdir(exist_ok=True)
         (where / "man8/offpathd.8").write_text(daemon_page(sys.argv[2]))
+        for script in (Path(sys.argv[2]).with_name(name) for name in SCRIPTS):
+            if script.exists():
+                (where / "man1" / f"{script.name}.1").write_text(script_page(script))
 
 
 if __name__ == "__main__":

@@ -97,8 +97,9 @@ find "$prefix" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec sh -c 'head 
 
 gzip -9nr "$prefix/share/man"
 mv "$prefix/share/man" "$stage/man"
-mkdir -p "$stage/offpath/usr/share/man"
+mkdir -p "$stage/offpath/usr/share/man" "$stage/offpath-dev/usr/share/man/man1"
 cp -r "$stage/man/man1" "$stage/offpath/usr/share/man/"
+mv "$stage/offpath/usr/share/man/man1"/{offpath-clang,oshc}* "$stage/offpath-dev/usr/share/man/man1/"
 take offpathd $(matching $daemon_files)
 take offpath-dev include $(matching lib/cmake lib/pkgconfig lib/liboffpath.so lib/liboffpath-ranks.so bin/offpath-clang* bin/oshc*)
 take offpath bin lib

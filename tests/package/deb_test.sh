@@ -37,7 +37,7 @@ for file in "$prefix"/bin/* "$prefix"/lib/lib[^u]*.so "$prefix"/lib/openmp/*.so;
 done
 ! grep -rlIF "$(realpath "$root")" "$system" | grep . || fail "the files above name the source tree"
 
-for page in man1/offpath-run.1.gz man8/offpathd.8.gz; do
+for page in man1/offpath-run.1.gz man1/oshrun.1.gz man1/oshcc.1.gz man1/offpath-clang.1.gz man8/offpathd.8.gz; do
     [ -s "$system/usr/share/man/$page" ] || fail "the packages have no $page"
 done
 

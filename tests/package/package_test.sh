@@ -12,6 +12,9 @@ mv "$dir/first" "$prefix"
 for page in man1/offpath.1 man1/offpath-run.1 man1/offpath-lab-compare.1 man8/offpathd.8; do
     grep -q '^\.SH OPTIONS' "$prefix/share/man/$page" || fail "no manual page $page with options is installed"
 done
+for tool in oshrun oshcc oshc++ oshcxx offpath-clang offpath-clang++; do
+    grep -q '^\.SH DESCRIPTION' "$prefix/share/man/man1/$tool.1" || fail "no manual page of $tool is installed"
+done
 
 configured() {  # VERSION: as a project that asks for that release
     cmake -S "$here/outside" -B "$dir/outside-$1" -DCMAKE_PREFIX_PATH="$prefix" -DWANTED="$1" -DEXAMPLES="$root/examples" >"$dir/configure.log" 2>&1

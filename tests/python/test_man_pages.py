@@ -40,6 +40,25 @@ def test_every_command_has_a_page_with_all_its_options(pages):
                 )
 
 
+def test_scripts_beside_the_daemon_have_pages_from_their_comments(tmp_path):
+    daemon = tmp_path / "bin/offpathd"
+    daemon.parent.mkdir()
+    daemon.write_text("#!/bin/sh\necho 'Usage: offpathd'\n")
+    (daemon.parent / "oshrun").write_text(
+        "#!/bin/sh\n# oshrun -n PES PROGRAM: starts a program. It\n# waits.\n"
+        "#   A_NAME   what it says\nexec x\n# not this\n"
+    )
+    for script in daemon.parent.iterdir():
+        script.chmod(0o755)
+    subprocess.run([sys.executable, str(SCRIPT), str(tmp_path / "man"), str(daemon)], check=True)
+    text = (tmp_path / "man/man1/oshrun.1").read_text().replace("\\-", "-")
+    assert ".SH NAME\noshrun - starts a program\n" in text
+    assert ".B oshrun\n-n PES PROGRAM\n" in text
+    assert ".SH DESCRIPTION\nStarts a program. It waits.\n" in text
+    assert ".TP\n.B A_NAME\nwhat it says\n" in text
+    assert "not this" not in text and not (tmp_path / "man/man1/oshcc.1").exists()
+
+
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
 def test_groff_has_nothing_to_warn_of(pages):
     for path in pages.values():
