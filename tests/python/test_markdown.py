@@ -25,3 +25,9 @@ def test_names_long_lines_outside_of_tables_and_code(tmp_path: Path) -> None:
 def test_all_pages_keep_to_it() -> None:
     result = check()
     assert result.returncode == 0, result.stderr
+
+
+def test_the_tutorial_shows_the_program_that_is_tested() -> None:
+    page = (SOURCE_ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    program = (SOURCE_ROOT / "examples/overlap.c").read_text(encoding="utf-8")
+    assert f"```c\n{program}```" in page
