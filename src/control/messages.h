@@ -22,7 +22,7 @@
 
 namespace offpath::control {
 
-constexpr std::uint16_t protocol_version = 15;
+constexpr std::uint16_t protocol_version = 16;
 constexpr std::size_t max_message_bytes = 48 << 10;
 constexpr std::size_t max_text_bytes = 512;  // of most texts for people
 
