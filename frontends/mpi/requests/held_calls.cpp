@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "after_loss.h"
 #include "base/clock.h"
 #include "base/patience.h"
 #include "communicators/communicators.h"
@@ -83,7 +84,7 @@ void start_calls_of(Queue& queue, std::uint64_t patience_ns) {
         const bool persistent = call->operation->persistent;
         Passage passage = call->number == 0
                               ? Passage::host
-                              : departure.passage_of(call->number, is_direct(call->operation->op));
+                              : departure.passage_of(call->number, traits(call->operation->op).is_direct());
         if (passage == Passage::undecided) {
             if (now_ns() - call->since_ns < patience_ns || !departure.give_up(call->number)) return;
             passage = Passage::lost;
@@ -136,7 +137,7 @@ Passage pass(Team& team, Op op, std::uint64_t* number) {
         poll_letters();
         if (met_loss(team)) team.departure->report();
         *number = team.departure->next();
-        const Passage passage = team.departure->passage_of(*number, is_direct(op));
+        const Passage passage = team.departure->passage_of(*number, traits(op).is_direct());
         if (passage != Passage::host) return passage;
         leave_device(team);
     }
@@ -147,7 +148,7 @@ Passage pass_persistent(const Team& team, Departure& departure, Op op, std::uint
     poll_letters();
     if (met_loss(team) || team.departure->has_reported()) departure.report();
     *number = departure.next();
-    return departure.passage_of(*number, is_direct(op));
+    return departure.passage_of(*number, traits(op).is_direct());
 }
 
 Passage pass_settled(Team& team, Op op, std::uint64_t* number) {
@@ -156,7 +157,7 @@ Passage pass_settled(Team& team, Op op, std::uint64_t* number) {
     poll_until([&] { return team.held_calls.load(std::memory_order_acquire) == 0; }, no_limit_ns);
     if (*number == 0) return Passage::host;
     const auto find = [&] {
-        passage = team.departure->passage_of(*number, is_direct(op));
+        passage = team.departure->passage_of(*number, traits(op).is_direct());
         return passage != Passage::undecided;
     };
     poll_until(find, lost_after_ns());

@@ -44,11 +44,6 @@ struct Piece {
 
 struct OffloadedRequest;
 
-// Whether each rank exchanges data with others without forwarding (Departure::passage_of).
-constexpr bool is_direct(Op op) {
-    return traits(op).each_pair_decides() || op == Op::ialltoall;
-}
-
 // What sets the requests of one kind apart. Each kind is one constant of the room that makes such requests.
 struct RequestKind {
     // The program's call, for messages.
@@ -121,19 +116,8 @@ inline bool any_outstanding() {
     return outstanding.requests != 0;
 }
 
-// Whether the operation's device was lost, and may still write into its buffers.
-bool device_may_write(const OffloadedRequest& operation);
-// Makes an operation one whose device was lost before it has begun. Its part may run again.
-void has_no_device(OffloadedRequest& operation);
-// The same for one that goes to the host, by messages of the front end, with `lane` as its own.
-void goes_to_host(OffloadedRequest& operation);
 // Collectives that have ended on the device, and are kept back or run again.
 inline std::atomic<std::uint32_t> kept_back{0};
-// Whether there are some for which there is no decision, or that run again on all ranks. A run for which
-// another rank has not called its part may last.
-bool any_kept_back_for_now();
-// Those for which there is no decision end with their result or an error, on this rank and on the others.
-void give_up_kept_back();
 
 // Whether `request` is an offloaded operation that is not done.
 bool is_outstanding(MPI_Request request);

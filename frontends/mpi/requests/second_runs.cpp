@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/confirmed_bytes.h"
+#include "datatypes/reductions.h"
 #include "offloaded_requests.h"
 
 namespace offpath::mpi {
@@ -11,8 +13,6 @@ namespace {
 
 using PartShape = DevicePart::Shape;
 
-// The device waits until a payload of this size has arrived (engine/schedules/headers.h).
-constexpr std::size_t confirmed_bytes = std::size_t{64} << 10;
 constexpr std::size_t largest_message = std::size_t{1} << 30;  // the host's MPI counts bytes in an int
 
 std::byte* byte_at(const void* base, std::size_t offset) {
@@ -99,7 +99,7 @@ offpath_status_t SecondRun::progress() {
 
 bool SecondRun::is_over_at(int peer, std::size_t arriving_bytes) {
     const int world_rank = operation_.team->small_messages.peers()[static_cast<std::size_t>(peer)].world_rank;
-    if (peer == rank_ || !is_direct(operation_.op) ||
+    if (peer == rank_ || !traits(operation_.op).is_direct() ||
         !operation_.departure->has_result(operation_.number, world_rank))
         return false;
     failed_ = failed_ || (arriving_bytes > 0 && arriving_bytes < confirmed_bytes);
@@ -245,9 +245,7 @@ std::size_t SecondRun::first_element(int rank) const {
 
 void SecondRun::exchange_operands() {
     const DevicePart& part = operation_.part;
-    MPI_Aint lower = 0, extent = 0;
-    PMPI_Type_get_extent(part.type, &lower, &extent);
-    extent_ = static_cast<std::size_t>(extent);
+    extent_ = bytes_in_memory(part.type, 1);
     const auto bytes_of = [&](int rank) { return (first_element(rank + 1) - first_element(rank)) * extent_; };
     part_bytes_ = bytes_of(rank_);
     operands_.resize(part_bytes_ * static_cast<std::size_t>(ranks_));
@@ -291,9 +289,7 @@ bool SecondRun::needs_operand(int rank, int of) const {
 
 void SecondRun::exchange_whole_operands() {
     const DevicePart& part = operation_.part;
-    MPI_Aint lower = 0, extent = 0;
-    PMPI_Type_get_extent(part.type, &lower, &extent);
-    extent_ = static_cast<std::size_t>(extent);
+    extent_ = bytes_in_memory(part.type, 1);
     part_bytes_ = part.size * extent_;
     // Every rank with a result needs the operand of rank 0.
     if (needs_operand(rank_, 0)) operands_.resize(part_bytes_ * static_cast<std::size_t>(ranks_));

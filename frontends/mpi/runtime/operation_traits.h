@@ -24,6 +24,8 @@ struct OpTraits {
     constexpr bool each_pair_decides() const { return counted == Counted::each_pair; }
     // The switch-over applies to one pair of ranks.
     constexpr bool by_pair() const { return counted == Counted::pair || each_pair_decides(); }
+    // Each rank exchanges data with others and forwards none. This holds where sizes count by pair.
+    constexpr bool is_direct() const { return by_pair(); }
 };
 
 // Op, an enumerator for each row, and op_rows. A generated part of this header, not a header of its own.

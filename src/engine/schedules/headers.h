@@ -6,14 +6,12 @@
 // Where a rank forwards nothing that it receives, it confirms a payload that has arrived (Plan::confirms).
 #pragma once
 
+#include "base/confirmed_bytes.h"
 #include "engine/mover/wire.h"
 
 #include <array>
 
 namespace offpath::engine {
-
-// Payloads from this size on are confirmed. For smaller ones, that would cost a notable part of their time.
-constexpr std::uint64_t confirmed_bytes = 64 << 10;
 
 struct Eager {
     Routed to;

@@ -30,6 +30,7 @@
 #include "communicators/small_messages.h"
 #include "counts.h"
 #include "datatypes/known_types.h"
+#include "requests/after_loss.h"
 #include "requests/buffers.h"
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
