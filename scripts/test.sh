@@ -46,7 +46,21 @@ if [ "$what" = -R ]; then
 fi
 
 said=$(mktemp)
-trap 'rm -f "$said" "$said.aarch64" "$said.builds"' EXIT
+builds= emulated=
+# Also when the user interrupts it. Jobs in the background have process groups of their own (beside).
+at_end() {
+    local group
+    for group in $builds $emulated; do kill -- "-$group" 2>/dev/null; done
+    rm -f "$said" "$said.aarch64" "$said.builds"
+}
+trap at_end EXIT
+beside() { # OUTPUT COMMAND...: runs COMMAND in the background; its process is $!
+    local output=$1
+    shift
+    set -m
+    "$@" >"$output" 2>&1 &
+    set +m
+}
 times=() since=$SECONDS
 part_ends() { # NAME: for the table of times
     times+=("$1 $((SECONDS - since)) s")
@@ -116,9 +130,8 @@ if [ "$what" = long ]; then options+=(-L '^long$'); else options+=(-LE '^long$')
 # several ranks counts twice. Tests with sanitizers compute more.
 at_once=$((4 * $(nproc)))
 case $build in *asan* | *tsan*) at_once=$(nproc) ;; esac
-builds=
 if [ "$build" = build ] && [ "$what" = all ]; then
-    other_builds >"$said.builds" 2>&1 &
+    beside "$said.builds" other_builds
     builds=$!
 fi
 ctest --test-dir "$build" -j "${TESTS_AT_ONCE:-$at_once}" "${options[@]}" 2>&1 | tee -a "$said" || failed=1
@@ -128,19 +141,20 @@ if [ -n "$builds" ]; then
     # The tests of the command need the build for aarch64.
     echo "== the builds for aarch64, the demo and fuzzing"
     wait "$builds"
-    code=$? emulated=
+    code=$? builds=
     tee -a "$said" <"$said.builds"
     case $code in 0 | 77) ;; *) failed=1 ;; esac
     part_ends "the rest of the other builds"
     # The emulated tests run one after the other and often wait, so they run beside the command's tests.
     echo "== tests of the offpath command, and of aarch64 under qemu with x86-64"
     if [ "$code" = 0 ]; then
-        tests/aarch64/run.sh "$build" >"$said.aarch64" 2>&1 &
+        beside "$said.aarch64" tests/aarch64/run.sh "$build"
         emulated=$!
     fi
     command_tests "$emulated" 2>&1 | tee -a "$said" || failed=1
     if [ -n "$emulated" ]; then
         wait "$emulated" || failed=1
+        emulated=
         tee -a "$said" <"$said.aarch64"
     fi
     part_ends "the command and aarch64"
