@@ -62,6 +62,14 @@ def _terminate(_number, _frame):
 
 
 def main() -> int:
+    # Also while a message is printed.
+    try:
+        return _run()
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run() -> int:
     artifacts.take_over()
     signal.signal(signal.SIGTERM, _terminate)
     # A shell that starts this in the background ignores SIGINT. This command handles it anyway, because a lab
@@ -76,8 +84,6 @@ def main() -> int:
         if error.hint:
             console.err.print(f"         {console.escape(error.hint)}", soft_wrap=True)
         return error.code
-    except KeyboardInterrupt:
-        return 130
     except typer.Exit as stop:
         return stop.exit_code
     except typer.Abort:

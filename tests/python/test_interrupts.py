@@ -38,6 +38,23 @@ def test_an_interrupt_while_the_command_is_loaded_leaves_no_traceback(build, del
     assert "Traceback" not in said and run.returncode in (*QUIET_ENDS, 2), said
 
 
+def test_an_interrupt_while_an_error_is_printed_leaves_no_traceback():
+    program = """
+import sys
+from offpath import cli, console
+
+def interrupted(*_args, **_options):
+    raise KeyboardInterrupt
+
+console.err.print = interrupted
+sys.argv = ["offpath", "bench", "overlap", "--no-namespaces", "--nodes", "9"]
+sys.exit(cli.main())
+"""
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, env=environment(), capture_output=True, text=True, timeout=20)
+    assert done.returncode == 130 and "Traceback" not in done.stderr, done.stderr
+
+
 def test_an_interrupt_that_is_passed_on_before_the_labs_command_runs_is_not_lost():
     for _ in range(5):
         control, interrupts = os.pipe()
