@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The one set-up step: Debian packages and the pinned Python environment in .venv. `setup.sh tests` also
-# installs what only tests need, a browser. Safe to run again; it does nothing when all is there. Needs Debian 12 or a relative of it, and root or sudo only while packages are missing.
+# installs what only tests need, a browser and Slurm. Safe to run again; it does nothing when all is there.
+# Needs Debian 12 or a relative of it, and root or sudo only while packages are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,15 +11,33 @@ packages=(
     openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libucx-dev libpmix-dev
     libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev
     libgtest-dev libbenchmark-dev libfftw3-dev libopenblas-dev libsodium-dev libhwy-dev libffi-dev otf2-tools
-    iproute2 util-linux procps lammps-data slurmctld slurmd munge libslurm-dev python3 python3-venv python3-mpi4py
+    iproute2 util-linux procps lammps-data libslurm-dev python3 python3-venv python3-mpi4py
 )
-if [ "${1:-}" = tests ]; then packages+=(chromium-headless-shell); fi
+# Packages of services. The tests start the programs themselves, so the services stay off. On a machine with a
+# slurm.conf, which belongs to a cluster, they are not installed.
+services=()
+if [ "${1:-}" = tests ]; then
+    packages+=(chromium-headless-shell)
+    [ -e /etc/slurm/slurm.conf ] || services=(munge slurmctld slurmd)
+fi
 
-missing=()
-for package in "${packages[@]}"; do
+missing=() off=
+for package in "${packages[@]}" "${services[@]}"; do
     status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-    [ "$status" = installed ] || missing+=("$package")
+    [ "$status" != installed ] || continue
+    missing+=("$package")
+    case " ${services[*]} " in *" $package "*) off+=" $package" ;; esac
 done
+# Runs as root. Debian starts a new service at once, unless policy-rc.d exits with 101, and at every boot.
+install='
+    policy=/usr/sbin/policy-rc.d
+    if [ -n "$OFF" ] && [ ! -e $policy ]; then
+        trap "rm -f $policy" EXIT
+        printf "#!/bin/sh\nexit 101\n" >$policy
+        chmod +x $policy
+    fi
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    for service in $OFF; do update-rc.d "$service" disable; done'
 if [ ${#missing[@]} -gt 0 ]; then
     echo "setup: installing ${missing[*]}"
     sudo=()
@@ -30,7 +49,7 @@ if [ ${#missing[@]} -gt 0 ]; then
         sudo=(sudo)
     fi
     "${sudo[@]}" apt-get update -qq
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive OFF="$off" bash -euc "$install" install "${missing[@]}"
 fi
 
 stamp=.venv/offpath-setup.sha256
