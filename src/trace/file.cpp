@@ -52,7 +52,11 @@ bool File::grow(std::uint64_t bytes) {
     if (fstat(file_.get(), &about) != 0) return false;
     auto at = static_cast<std::uint64_t>(about.st_size);
     if (at >= bytes) return true;
-    if (fallocate(file_.get(), 0, static_cast<off_t>(at), static_cast<off_t>(bytes - at)) == 0) return true;
+    int result = 0;
+    do {
+        result = fallocate(file_.get(), 0, static_cast<off_t>(at), static_cast<off_t>(bytes - at));
+    } while (result != 0 && errno == EINTR);
+    if (result == 0) return true;
     if (errno != EOPNOTSUPP) return false;
     static constexpr std::array<char, 4096> zeros{};
     while (at < bytes) {
@@ -65,15 +69,17 @@ bool File::grow(std::uint64_t bytes) {
 }
 
 Status File::open(const About& about, std::string& problem) {
+    std::string path;
     const auto failed = [&](const std::string& what) {
         problem = fmt::format("no trace in {}: {}: {}", about.directory, what, std::strerror(errno));
+        if (file_) unlink(path.c_str());
         file_.reset();
         return Status::system;
     };
     if (mkdir(about.directory.c_str(), 0777) != 0 && errno != EEXIST) return failed("mkdir");
     std::string name = fmt::format("{}/{}-{}-{}", about.directory, about.node, about.program, getpid());
     for (int other = 2; other < 100; ++other) {
-        const std::string path = name + ".offtrace";
+        path = name + ".offtrace";
         file_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
         if (file_ || errno != EEXIST) break;
         name = fmt::format("{}/{}-{}-{}.{}", about.directory, about.node, about.program, getpid(), other);
@@ -105,11 +111,12 @@ Status File::open(const About& about, std::string& problem) {
 }
 
 ChunkHeader* File::take_chunk() {
+    if (full_.load(std::memory_order_relaxed)) return drop();
     const std::lock_guard lock(mutex_);
     const std::uint64_t index = header().chunks;
     if (index == header().most_chunks || !grow(header_bytes + (index + 1) * chunk_bytes)) {
-        drop();
-        return nullptr;
+        full_.store(true, std::memory_order_relaxed);
+        return drop();
     }
     std::byte* const place = memory_ + header_bytes + index * chunk_bytes;
     auto* const chunk = new (place) ChunkHeader{};
@@ -119,8 +126,9 @@ ChunkHeader* File::take_chunk() {
     return chunk;
 }
 
-void File::drop() {
+ChunkHeader* File::drop() {
     std::atomic_ref(header().dropped).fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
 }
 
 std::uint16_t File::name(std::string_view text) {

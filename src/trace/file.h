@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "trace/layout.h"
 
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -31,17 +32,18 @@ class File {
     Status open(const About& about, std::string& problem);
     // A chunk for the calling thread; null, and a record is counted as dropped, if there is no room.
     ChunkHeader* take_chunk();
-    void drop();
     // The number of a name, which is added if it is new. UINT16_MAX: there is no room for it.
     std::uint16_t name(std::string_view text);
 
   private:
     FileHeader& header() { return *reinterpret_cast<FileHeader*>(memory_); }
     bool grow(std::uint64_t bytes);
+    ChunkHeader* drop();
 
     FileDescriptor file_;
     std::byte* memory_ = nullptr;
     std::size_t bytes_ = 0;
+    std::atomic<bool> full_{false};  // there was no room for a chunk, so there are no more chunks
     std::mutex mutex_;
 };
 

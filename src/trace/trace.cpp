@@ -115,9 +115,10 @@ std::uint64_t id_of_start(std::uint64_t team, std::uint32_t rank, std::uint32_t 
 }
 
 std::uint64_t new_id() {
+    static const auto process = static_cast<std::uint64_t>(getpid());
     static std::atomic<std::uint64_t> last{0};
     // Even, so that it is never that of a start.
-    return 2 * (static_cast<std::uint64_t>(getpid()) << 40 | ++last);
+    return 2 * (process << 40 | ++last);
 }
 
 }  // namespace offpath::trace

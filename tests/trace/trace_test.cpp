@@ -126,6 +126,26 @@ TEST(Trace, AFullDiskDropsRecords) {
     EXPECT_EQ(read.header.dropped, 5U);
 }
 
+TEST(Trace, AFileThatCannotBeginIsRemoved) {
+    std::string folder = std::filesystem::temp_directory_path() / "offpath-trace-XXXXXX";
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+        const rlimit limit{header_bytes / 2, header_bytes / 2};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        signal(SIGXFSZ, SIG_IGN);
+        setenv("OFFPATH_TRACE", folder.c_str(), 1);
+        std::string problem;
+        const Status status = open_from_environment({}, problem);
+        _exit(status == Status::system && !on() && !problem.empty() ? 0 : 1);
+    }
+    int ended = 0;
+    waitpid(child, &ended, 0);
+    EXPECT_TRUE(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
+    std::filesystem::remove_all(folder);
+}
+
 TEST(Trace, ThreadsHaveChunksOfTheirOwn) {
     const Read read = traced(4 << 20, [] {
         std::vector<std::thread> threads;
