@@ -44,11 +44,9 @@ void Session::on_done(Completion* completion, Status status) {
     operation.session->settle(operation, status);
 }
 
-void Session::note_begin(ClientOperation& operation, trace::Name& name, std::uint64_t bytes,
-                         std::uint64_t id) const {
-    if (!trace::on()) [[likely]]
-        return;
-    operation.traced = id != 0 ? id : trace::new_id();
+void Session::begin_trace(ClientOperation& operation, trace::Name& name, std::uint64_t bytes,
+                          std::uint64_t id) const {
+    operation.traced = id;
     trace::begin(trace::Kind::operation, operation.traced, bytes, job_rank_, name.number());
 }
 

@@ -5,7 +5,7 @@
 namespace offpath::proxy {
 namespace {
 
-constinit trace::Name name_in_trace("schedule");
+constinit trace::Name schedule_in_trace("schedule");
 
 }  // namespace
 
@@ -66,8 +66,8 @@ Status Session::start(const control::Start& command, const TeamEntry& team, Stor
         return Status::invalid;
     }
     if (trace::on()) [[unlikely]]
-        note_begin(operation, name_in_trace, 0,
-                   trace::id_of_start(command.team, team.rank, command.sequence));
+        begin_trace(operation, schedule_in_trace, 0,
+                    trace::id_of_start(command.team, team.rank, command.sequence));
     for (const memory::HostRange& range : start_draft_)
         if (!pin(operation, range)) return Status::access;
     return engine_.start(*team.team, *schedule.plan, command.sequence, start_draft_, &operation);

@@ -198,9 +198,14 @@ class Session {
     ClientOperation& take_operation(std::uint32_t slot);
     bool pin(ClientOperation& operation, const memory::HostRange& range);
     void settle(ClientOperation& operation, Status status);
-    // Begins the operation in the trace, if there is one. `id` 0: under a new number.
-    void note_begin(ClientOperation& operation, trace::Name& name, std::uint64_t bytes,
-                    std::uint64_t id = 0) const;
+    // Begins the operation in the trace, if there is one.
+    void note_begin(ClientOperation& operation, trace::Name& name, std::uint64_t bytes) const {
+        if (trace::on()) [[unlikely]]
+            begin_trace(operation, name, bytes, trace::new_id());
+    }
+    // Call it while trace::on().
+    void begin_trace(ClientOperation& operation, trace::Name& name, std::uint64_t bytes,
+                     std::uint64_t id) const;
     static void on_done(Completion* completion, Status status);
     // Takes an operation for a slot that has been checked, and calls `start` with it. `start` returns what
     // the engine returns; unless that is in_progress, the operation is over.

@@ -1,5 +1,7 @@
 #include "proxy/traced.h"
 
+#include <iterator>
+
 namespace offpath::proxy {
 namespace {
 
@@ -13,6 +15,7 @@ constinit trace::Name names[] = {trace::Name("?"),
                                  trace::Name("lock_shared"),
                                  trace::Name("lock_exclusive"),
                                  trace::Name("unlock")};
+static_assert(std::size(names) == static_cast<std::size_t>(rma::OpKind::unlock) + 1);
 
 }  // namespace
 

@@ -135,7 +135,9 @@ Status Session::start(const control::WindowOperation& command, WindowEntry& entr
     call.segments = segment_draft_;
     call.watched = command.completion != control::no_completion;
     const bool watched = call.watched;
-    note_begin(operation, name_in_trace(call.kind), call.origin.bytes + call.result.bytes);
+    if (trace::on()) [[unlikely]]
+        begin_trace(operation, name_in_trace(call.kind), call.origin.bytes + call.result.bytes,
+                    trace::new_id());
     Status status = entry.failure;
     if (status == Status::ok && (!pin(operation, call.origin) || !pin(operation, call.result)))
         status = Status::access;

@@ -148,7 +148,7 @@ Piece* Mover::new_piece(SendTransfer* send, RecvTransfer* recv, std::uint64_t of
     }
     if (recv != nullptr) {
         // The bytes of a transfer within this engine are traced as the sender's.
-        if (send == nullptr && recv->traced == 0 && trace::on()) [[unlikely]]
+        if (trace::on() && send == nullptr && recv->traced == 0) [[unlikely]]
             begin_trace(*recv, trace::Kind::receive, recv->from);
         ++recv->pieces;
         piece->users[1] = recv->user;
