@@ -1,8 +1,6 @@
 #define _GNU_SOURCE
 #include "slurm/cgroups.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +17,23 @@ static bool has_cpus(const char* folder, const cpu_set_t* cpus) {
     if (!read) return false;
     CPU_AND(&common, &set, cpus);
     return CPU_EQUAL(&common, cpus);
+}
+
+// Replaces `folder`, a cpuset, by the nearest one above it that has `cpus`, if there is one in the job. Cpusets
+// above the job's, which Slurm names job_NUMBER, have cores of other jobs.
+static void find_cpuset(char* folder, const cpu_set_t* cpus) {
+    char above[PATH_MAX];
+    const char* job = NULL;
+    for (const char* found = folder; (found = strstr(found, "/job_")) != NULL; ++found)
+        job = found;
+    if (job == NULL) return;
+    strcpy(above, folder);
+    while (!has_cpus(above, cpus)) {
+        char* const last = strrchr(above, '/');
+        if (last - above <= job - folder) return;
+        *last = '\0';
+    }
+    strcpy(folder, above);
 }
 
 // The folder of the group, which is `line` after its number, or an empty string.
@@ -41,9 +56,7 @@ static void find_folder(char* line, const char* root, const cpu_set_t* cpus, cha
         folder[0] = '\0';
         return;
     }
-    if (strcmp(name, "cpuset") != 0) return;
-    while (!has_cpus(folder, cpus) && strlen(folder) > (size_t)top + 1)
-        *strrchr(folder, '/') = '\0';
+    if (strcmp(name, "cpuset") == 0) find_cpuset(folder, cpus);
 }
 
 void offpath_cgroups_read(FILE* list, const char* root, const cpu_set_t* cpus, offpath_cgroups_t* cgroups) {
@@ -57,14 +70,5 @@ void offpath_cgroups_read(FILE* list, const char* root, const cpu_set_t* cpus, o
         if (file[0] == '\0') continue;
         strcat(file, "/cgroup.procs");
         ++cgroups->count;
-    }
-}
-
-void offpath_cgroups_join(const offpath_cgroups_t* cgroups) {
-    for (int i = 0; i < cgroups->count; ++i) {
-        const int file = open(cgroups->files[i], O_WRONLY | O_CLOEXEC);
-        if (file < 0) continue;
-        if (write(file, "0", 1) < 0) errno = 0;
-        close(file);
     }
 }

@@ -55,8 +55,18 @@ static int byte_before(int descriptor, const struct timespec* until) {
 
 // The functions below run in the child between fork and exec, so they make system calls only.
 
+// Writes "0" to a file of the kernel. Errors have no effect.
+static void write_zero(const char* path) {
+    const int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    if (write(file, "0", 1) < 0) errno = 0;
+    close(file);
+}
+
 static bool become(const offpath_user_t* user) {
     const bool privileged = geteuid() == 0;
+    // Slurm protects slurmstepd from the kernel's OOM killer. Programs of users must not inherit that.
+    if (privileged) write_zero("/proc/self/oom_score_adj");
     if (privileged && setgroups((size_t)user->group_count, user->groups) != 0) return false;
     if (setresgid(user->gid, user->gid, user->gid) != 0) return false;
     return setresuid(user->uid, user->uid, user->uid) == 0;
@@ -96,6 +106,8 @@ void offpath_process_ask(const offpath_user_t* user, char* const* command, char*
     if (pipe2(answer, O_CLOEXEC) != 0) return;
     const struct timespec until = in_ms(ms);
     const pid_t child = fork();
+    // Both processes set the group, because the parent may need it before the child has set it.
+    if (child >= 0) setpgid(child, child);
     if (child == 0) {
         if (getuid() == 0 && seteuid(0) != 0) _exit(126);
         run(user, command, environment, answer[1], -1, -1);
@@ -107,7 +119,7 @@ void offpath_process_ask(const offpath_user_t* user, char* const* command, char*
     line[used] = '\0';
     close(answer[0]);
     if (child < 0) return;
-    kill(child, SIGKILL);
+    kill(-child, SIGKILL);
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
     }
 }
@@ -130,7 +142,8 @@ bool offpath_process_start(const offpath_user_t* user, char* const* command, cha
     const pid_t parent = getpid();
     process->pid = fork();
     if (process->pid == 0) {
-        offpath_cgroups_join(&cgroups);
+        for (int i = 0; i < cgroups.count; ++i)
+            write_zero(cgroups.files[i]);
         // A change of the user would undo the wish for a signal, so it comes before. run() changes nothing
         // more.
         if (!become(user)) _exit(126);

@@ -1,4 +1,5 @@
-// Processes that slurmstepd starts for a step: always as the step's user, never as root. Not thread-safe.
+// Processes that slurmstepd starts for a step: always as the step's user, and without slurmstepd's protection
+// from the kernel's OOM killer. Not thread-safe.
 #ifndef OFFPATH_FRONTENDS_SLURM_PROCESS_H
 #define OFFPATH_FRONTENDS_SLURM_PROCESS_H
 
@@ -7,6 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct {
     uid_t uid;
@@ -22,7 +27,8 @@ typedef struct {
 } offpath_process_t;
 
 // Runs a command, with at most `ms` milliseconds of patience, and returns the first line that it printed
-// (`line` is empty if there is none). Its own errors go nowhere.
+// (`line` is empty if there is none). Its own errors go nowhere. Then the command is killed, and so is what it
+// started in its process group.
 void offpath_process_ask(const offpath_user_t* user, char* const* command, char* const* environment, int ms,
                          char* line, size_t bytes);
 
@@ -35,5 +41,9 @@ bool offpath_process_start(const offpath_user_t* user, char* const* command, cha
 
 // Ends the process: by SIGTERM, after `ms` milliseconds by SIGKILL. No effect if none runs.
 void offpath_process_end(offpath_process_t* process, int ms);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

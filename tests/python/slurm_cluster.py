@@ -115,6 +115,7 @@ def main(arguments: list[str]) -> None:
                 [word.replace("ROOM", str(room)) for word in arguments],
             )
         )
+        os.environ["SLURMSTEPD_OOM_ADJ"] = "-1000"  # as Slurm's task/cgroup sets it
         key = room / "munge.key"
         key.touch(mode=0o600)
         key.write_bytes(secrets.token_bytes(128))

@@ -24,11 +24,12 @@ SETTINGS = {
     "UCX_MEM_MMAP_HOOK_MODE": "none",
 }
 OFFLOADED = re.compile(r"offpath: offloaded ([1-9]\d*) of \1 collectives")
-# What prints a rank's cores, then those of its node's device, then waits for a file.
+# Prints a rank's cores, then the cores, user, OOM killer's score and process of its node's device.
 CORES = """
 mine() { sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$1/status; }
 device=$(cat "$OFFPATH_DIR"/*.pid) || device=none
-echo "$(hostname) rank $(mine self) device $(mine $device) $(stat -c %u /proc/$device) $device"
+about="$(stat -c %u /proc/$device) $(cat /proc/$device/oom_score_adj)"
+echo "$(hostname) rank $(mine self) device $(mine $device) $about $device"
 """
 
 
@@ -174,7 +175,7 @@ def test_the_device_has_a_core_of_the_allocation_for_itself(slurm):
         lines = sorted(done.stdout.splitlines())
         assert len(lines) == 2, done.stderr
         for node, line in enumerate(lines):
-            rank, device = re.fullmatch(rf"node{node} rank (\S+) device (\S+) 0 \d+", line).groups()
+            rank, device = re.fullmatch(rf"node{node} rank (\S+) device (\S+) 0 0 \d+", line).groups()
             assert not cpus(rank) & cpus(device), line
             assert device == format_cpus(sorted(cpus(device))) and max(cpus(device)) == os.cpu_count() - 1, (
                 line
@@ -218,12 +219,16 @@ def test_the_daemons_end_if_slurm_is_killed(slurm, tmp_path):
     slurm.shell(f"scancel {number}; pkill -KILL -f 'sleep 60[0]'; rmdir {slurm.room}/steps/*")
 
 
-def test_the_device_runs_as_the_user(slurm):
+def test_the_device_runs_as_the_user_and_like_a_task(slurm):
+    """slurmstepd itself is protected from the OOM killer."""
     done = slurm.run(
         "srun", "--offpath=mpi=none", "-N2", "--exclusive", "--chdir=/", "sh", "-c", CORES, user=NOBODY
     )
     lines = done.stdout.splitlines()
-    assert len(lines) == 2 and all(line.split()[-2] == str(NOBODY) for line in lines), (lines, done.stderr)
+    assert len(lines) == 2 and all(line.split()[-3:-1] == [str(NOBODY), "0"] for line in lines), (
+        lines,
+        done.stderr,
+    )
 
 
 def test_words_that_are_not_known_are_refused(slurm):

@@ -57,7 +57,15 @@ TEST_F(SlurmCgroups, ACpusetWithoutTheDevicesCoresGivesWayToTheOneAbove) {
     const std::string list = "4:memory:/slurm/job_1/step_0\n3:cpuset:/slurm/job_1/step_0\n";
     EXPECT_EQ(joined(list, "1"),
               (Files{"/memory/slurm/job_1/step_0/cgroup.procs", "/cpuset/slurm/job_1/cgroup.procs"}));
-    EXPECT_EQ(joined("3:cpuset:/slurm/job_1/step_0\n", "9"), (Files{"/cpuset/cgroup.procs"}));
+}
+
+TEST_F(SlurmCgroups, TheDeviceStaysInTheJob) {
+    // CPU 5 belongs to another job, and no cpuset has CPU 9.
+    for (const char* cpus : {"5", "9"})
+        EXPECT_EQ(joined("3:cpuset:/slurm/job_1/step_0\n", cpus),
+                  (Files{"/cpuset/slurm/job_1/step_0/cgroup.procs"}));
+    write_cpus("cpuset/other", "0");
+    EXPECT_EQ(joined("3:cpuset:/other\n", "1"), (Files{"/cpuset/other/cgroup.procs"}));
 }
 
 TEST_F(SlurmCgroups, TheUnifiedHierarchyHasNoName) {
