@@ -58,6 +58,10 @@ def format_size(size: int) -> str:
     return str(size)
 
 
+def count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def parse_sizes(text: str) -> list[int]:
     return [parse_size(part) for part in split_list(text, "sizes")]
 

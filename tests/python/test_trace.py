@@ -1,10 +1,7 @@
 """Traces: of real runs, read back as they were written and with Perfetto's own schema."""
 
 import json
-import re
 import shutil
-import subprocess
-from collections import defaultdict
 
 import pytest
 
@@ -15,6 +12,7 @@ from offpath import tracing
 from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
 from offpath.tracing import files, otf2, perfetto, record, slices
+from trace_formats import check_otf2, check_perfetto, check_trace_processor
 
 ROOT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -54,11 +52,11 @@ def test_a_run_is_traced(offpath, tmp_path, fft3d, ranks):
         assert inside + computed == calls[-1].end - calls[0].begin
     if ranks > 1:
         _check_device(trace)
-    arrows = _check_perfetto(trace, (folder / perfetto.FILE).read_bytes())
+    arrows = check_perfetto(trace, (folder / tracing.PERFETTO).read_bytes())
     for actor in trace.ranks:
         assert all(arrows[one.id] == 2 for one in actor.slices("operations at the device"))
     if ranks > 1:
-        _check_otf2(trace, folder / otf2.ARCHIVE / "traces.otf2")
+        check_otf2(trace, folder / tracing.OTF2 / "traces.otf2")
 
 
 def _check_device(trace):
@@ -76,71 +74,15 @@ def _check_device(trace):
     assert sum(one.bytes for one in device.slices("copying")) > 0 and device.slices("asleep")
 
 
-def _check_perfetto(trace, data):
-    schema = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-    read = schema.Trace()
-    read.ParseFromString(data)
-    parents, names, stacks = {}, {}, defaultdict(list)
-    begun, flows, last = defaultdict(int), defaultdict(int), defaultdict(int)
-    for packet in read.packet:
-        assert packet.trusted_packet_sequence_id == 1 and not packet.FindInitializationErrors()
-        if packet.HasField("track_descriptor"):
-            track = packet.track_descriptor
-            names[track.uuid] = track.name or track.process.process_name
-            parents[track.uuid] = track.parent_uuid
-            continue
-        event, stack = packet.track_event, stacks[packet.track_event.track_uuid]
-        assert packet.timestamp >= last[event.track_uuid] and parents[event.track_uuid] in names
-        last[event.track_uuid] = packet.timestamp
-        if event.type == schema.TrackEvent.TYPE_SLICE_BEGIN:
-            stack.append(event.name)
-            begun[names[parents[event.track_uuid]], names[event.track_uuid], event.name] += 1
-            for flow in event.flow_ids:
-                flows[flow] += 1
-        else:
-            assert event.type == schema.TrackEvent.TYPE_SLICE_END and stack
-            stack.pop()
-    assert not any(stacks.values())
-    wanted = defaultdict(int)
-    for actor in trace.actors:
-        for (thread, lane), rows in actor.lanes.items():
-            track = f"{lane} ({thread})" if thread and actor.kind == "rank" else lane
-            for one in (one for row in rows for one in row):
-                wanted[f"{actor.name} ({actor.node})", track, one.name] += 1
-    assert begun == wanted
-    return flows
-
-
-def _check_otf2(trace, anchor):
-    if otf2.find_library() is None or shutil.which("otf2-print") is None:
-        pytest.skip("OTF2 is not there")
-    printed = subprocess.run(["otf2-print", anchor], capture_output=True, text=True, timeout=60)
-    assert printed.returncode == 0 and not printed.stderr, printed.stderr
-    entered, left = defaultdict(int), defaultdict(int)
-    times = []
-    for line in printed.stdout.splitlines():
-        if event := re.match(r'(ENTER|LEAVE) +\d+ +(\d+) +.*Region: "([^"]+)"', line):
-            (entered if event[1] == "ENTER" else left)[event[3]] += 1
-            times.append(int(event[2]))
-    wanted = defaultdict(int)
-    for actor in trace.actors:
-        for rows in actor.lanes.values():
-            for one in (one for row in rows for one in row):
-                wanted[one.name] += 1
-    assert entered == left == wanted and times == sorted(times)
-    groups = subprocess.run(["otf2-print", "-G", anchor], capture_output=True, text=True, timeout=60).stdout
-    assert all(f'"{actor.name}"' in groups for actor in trace.actors)
-
-
 def test_what_has_no_room_is_dropped_and_told(offpath, tmp_path, fft3d):
     done = _run(offpath, tmp_path, 2, fft3d, "--n", "16", "--iterations", "300", OFFPATH_TRACE_BYTES="128K")
     assert done.returncode == 0, done.stderr
     assert "events were dropped" in done.stderr
     trace = slices.read(tmp_path)
-    assert all(actor.dropped > 0 for actor in trace.ranks)
+    assert len(trace.ranks) == 2 and all(actor.dropped > 0 for actor in trace.ranks)
     # What was being done when the room ended stays open.
     assert all(one.end >= one.begin for actor in trace.actors for one in actor.slices("calls"))
-    assert b"events dropped" in (tmp_path / perfetto.FILE).read_bytes()
+    assert b"events dropped" in (tmp_path / tracing.PERFETTO).read_bytes()
 
 
 def test_a_killed_rank_has_left_its_trace(offpath, tmp_path, fft3d):
@@ -154,8 +96,8 @@ def test_a_killed_rank_has_left_its_trace(offpath, tmp_path, fft3d):
     script.chmod(0o755)
     done = _run(offpath, folder, 2, str(script))
     assert done.returncode != 0
-    for actor in slices.read(folder).ranks:
-        assert len(actor.slices("calls")) > 1000
+    ranks = slices.read(folder).ranks
+    assert len(ranks) == 2 and all(len(rank.slices("calls")) > 1000 for rank in ranks)
 
 
 def test_a_lab_is_traced(offpath, tmp_path, fft3d, namespaces):
@@ -185,7 +127,7 @@ def test_a_lab_is_traced(offpath, tmp_path, fft3d, namespaces):
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "t" / record.SUMMARY).read_text())["collectives"]["offloaded"] > 0
     assert all(f"device of {device.node}" in page.read_text() for device in trace.devices)
-    _check_trace_processor(trace, tmp_path / "t", tmp_path / "browser")
+    check_trace_processor(trace, (tmp_path / "t" / tracing.PERFETTO).read_bytes(), tmp_path / "browser")
 
 
 def test_damaged_files_are_named(tmp_path):
@@ -196,6 +138,50 @@ def test_damaged_files_are_named(tmp_path):
         path.write_bytes(data)
         with pytest.raises(OffpathError, match=path.name):
             files.read(path)
+
+
+def _write_a_call(folder):
+    names = ["MPI_Wait"]
+    trace_files.write(
+        folder, 0, "n", names, [(7, "main", trace_files.call(20, 60, trace_files.number(names, "MPI_Wait")))]
+    )
+
+
+def test_a_file_that_was_only_begun_is_left_out(tmp_path):
+    for name, data in (("empty", b""), ("zeros", bytes(16384))):
+        (tmp_path / f"{name}{tracing.SUFFIX}").write_bytes(data)
+    with pytest.raises(OffpathError, match="holds no trace"):
+        slices.read(tmp_path)
+    _write_a_call(tmp_path)
+    assert [rank.name for rank in slices.read(tmp_path).ranks] == ["rank 0"]
+
+
+def test_the_command_converts_again(offpath, tmp_path):
+    done = offpath("trace", str(tmp_path))
+    assert done.returncode == 2 and "holds no trace" in done.stderr
+    _write_a_call(tmp_path)
+    done = offpath("trace", str(tmp_path))
+    assert done.returncode == 0 and "2 events of 1 rank and 0 devices" in done.stderr, done.stderr
+    check_perfetto(slices.read(tmp_path), (tmp_path / tracing.PERFETTO).read_bytes())
+
+
+def test_a_trace_that_cannot_be_converted_leaves_the_exit_code_alone(offpath, tmp_path, capsys):
+    _write_a_call(tmp_path)
+    (tmp_path / tracing.PERFETTO).mkdir()
+    done = offpath("trace", str(tmp_path))
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "cannot be converted: Is a directory" in done.stderr
+    record.finish(tmp_path)
+    assert "cannot be converted: Is a directory" in capsys.readouterr().err
+
+
+def test_a_new_trace_replaces_what_an_earlier_one_was_converted_to(tmp_path):
+    _write_a_call(tmp_path)
+    (tmp_path / tracing.PERFETTO).write_bytes(b"old")
+    (tmp_path / tracing.OTF2).mkdir()
+    (tmp_path / "notes").write_text("kept")
+    record.prepare(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
 
 def test_threads_of_one_name_have_lanes_of_their_own(tmp_path):
@@ -218,10 +204,10 @@ def test_threads_of_one_name_have_lanes_of_their_own(tmp_path):
     one, open_ = trace.ranks[0].slices("operations at the device")
     assert (one.begin, one.end, one.name, one.open) == (0, 41, "alltoall", False)
     assert open_.open and open_.end == trace.duration
-    perfetto.write(trace, tmp_path / perfetto.FILE)
-    _check_perfetto(trace, (tmp_path / perfetto.FILE).read_bytes())
+    perfetto.write(trace, tmp_path / tracing.PERFETTO)
+    check_perfetto(trace, (tmp_path / tracing.PERFETTO).read_bytes())
     if (anchor := otf2.write(trace, tmp_path)) is not None:
-        _check_otf2(trace, anchor)
+        check_otf2(trace, anchor)
 
 
 def test_machines_are_aligned_by_real_time(tmp_path):
@@ -248,9 +234,9 @@ def test_the_trace_processor_reads_the_same(tmp_path):
         trace_files.record(70, "sleep", 0),
     ]
     trace_files.write(tmp_path, -1, "n", names, [(9, "proxy-0", device)], dropped=4)
-    perfetto.write(slices.read(tmp_path), tmp_path / perfetto.FILE)
+    perfetto.write(slices.read(tmp_path), tmp_path / tracing.PERFETTO)
     rows, arguments, flows, errors = trace_processor.query(
-        (tmp_path / perfetto.FILE).read_bytes(),
+        (tmp_path / tracing.PERFETTO).read_bytes(),
         [
             "select p.name as process, t.name as track, s.name, ts, dur from slice s"
             " join process_track t on s.track_id = t.id join process p using (upid) order by ts, s.id",
@@ -274,27 +260,6 @@ def test_the_trace_processor_reads_the_same(tmp_path):
     assert ("MPI_Wait", "debug.bytes", "9") in arguments and ("MPI_Wait", "debug.peer", "rank 1") in arguments
     assert flows == [("alltoall", "alltoall")] and errors == []
     assert eventually(lambda: traces(str(tmp_path / "browser")) == [])
-
-
-def _check_trace_processor(trace, folder, profile):
-    counted, errors = trace_processor.query(
-        (folder / perfetto.FILE).read_bytes(),
-        [
-            "select p.name as process, t.name as track, s.name, count(*) as n, sum(dur) as ns from slice s"
-            " join process_track t on s.track_id = t.id join process p using (upid) group by 1, 2, 3",
-            "select name, value from stats where severity = 'error' and value > 0",
-        ],
-        profile,
-    )
-    wanted = defaultdict(lambda: [0, 0])
-    for actor in trace.actors:
-        for (thread, lane), rows in actor.lanes.items():
-            track = f"{lane} ({thread})" if thread and actor.kind == "rank" else lane
-            for one in (one for row in rows for one in row):
-                entry = wanted[f"{actor.name} ({actor.node})", track, one.name]
-                entry[0] += 1
-                entry[1] += one.end - one.begin
-    assert {tuple(row[:3]): list(row[3:]) for row in counted} == wanted and errors == []
 
 
 def test_calls_that_stayed_on_the_host_are_told_with_the_reason(offpath, tmp_path, build):

@@ -64,9 +64,9 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, requests, complete):
-        super().__init__(("127.0.0.1", 0), _Handler)
         self.files, self.requests, self.complete = _files(), requests, complete
         self.replies, self.error, self.done = b"", "", threading.Event()
+        super().__init__(("127.0.0.1", 0), _Handler)
 
     def take(self, path, data):
         if path == "/reply":

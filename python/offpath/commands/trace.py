@@ -17,4 +17,4 @@ def trace_(
 
     Example: offpath trace /tmp/t
     """
-    record.finish(folder)
+    record.convert(folder)

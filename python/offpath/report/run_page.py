@@ -28,7 +28,7 @@ def page(run: Run, before: Run | None) -> str:
         trace, measures.by_function(trace), measures.overlap_by_size(trace), measures.wires(trace),
         run.summary.stayed, earlier,
     )  # fmt: skip
-    name = f"{trace.program} on {_count(len(trace.ranks), 'rank')}"
+    name = f"{trace.program} on {units.count(len(trace.ranks), 'rank')}"
     sections = [
         f"<h1>{escape(name)}</h1>",
         f"<p class='quiet'>{_about(run)}</p>",
@@ -48,15 +48,12 @@ def page(run: Run, before: Run | None) -> str:
     return html.page(f"offpath: {name}", sections)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def _about(run: Run) -> str:
     trace = run.trace
     nodes = len({rank.node for rank in trace.ranks})
     parts = [
-        _count(nodes, "node"), _count(len(trace.devices), "device"), _count(trace.events, "event"),
+        units.count(nodes, "node"), units.count(len(trace.devices), "device"),
+        units.count(trace.events, "event"),
         f"{units.format_seconds(trace.duration * 1e-9)} from the first to the last",
     ]  # fmt: skip
     if run.summary.back_end:

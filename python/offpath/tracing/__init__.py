@@ -3,6 +3,9 @@
 from pathlib import Path
 
 SUFFIX = ".offtrace"
+# What a trace is converted to, in the same directory.
+PERFETTO = "trace.perfetto-trace"
+OTF2 = "otf2"
 
 
 def find(folder: Path) -> list[Path]:

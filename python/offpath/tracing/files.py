@@ -51,7 +51,7 @@ class TraceFile:
 
 
 def read_all(folder: Path) -> list[TraceFile]:
-    paths = tracing.find(folder)
+    paths = [path for path in tracing.find(folder) if _has_begun(path)]
     if not paths:
         raise OffpathError(
             Code.INPUT_FILE,
@@ -59,6 +59,12 @@ def read_all(folder: Path) -> list[TraceFile]:
             "record one: offpath run --trace DIR -- mpirun -n 2 ./program",
         )
     return [read(path) for path in paths]
+
+
+def _has_begun(path: Path) -> bool:
+    """A process that is killed while it makes its file leaves one without a magic number."""
+    with path.open("rb") as file:
+        return any(file.read(len(_MAGIC)))
 
 
 def read(path: Path) -> TraceFile:

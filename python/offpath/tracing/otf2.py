@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from offpath import tracing
 from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.tracing.slices import Slice, Trace, in_order
 
-ARCHIVE = "otf2"
 _NAME = "traces"  # the archive's anchor is traces.otf2
 _LIBRARIES = ("libopen-trace-format2.so.10", "libotf2.so.10", "libotf2.so")
 # Values of OTF2's enumerations.
@@ -82,7 +82,7 @@ def find_library() -> ctypes.CDLL | None:
 def write(trace: Trace, folder: Path) -> Path | None:
     """Writes the archive below `folder` and returns its anchor file. None: there is no library."""
     found = find_library()
-    return _Writer(found, trace, folder / ARCHIVE).write() if found is not None else None
+    return _Writer(found, trace, folder / tracing.OTF2).write() if found is not None else None
 
 
 class _Writer:

@@ -11,7 +11,6 @@ import numpy as np
 
 from offpath.tracing.slices import Slice, Trace, in_order
 
-FILE = "trace.perfetto-trace"
 # Fields of the messages. TracePacket: 8 timestamp, 10 trusted_packet_sequence_id, 11 track_event,
 # 60 track_descriptor. TrackEvent: 9 type, 11 track_uuid, 23 name, 47 flow_ids, 4 debug_annotations.
 _SEQUENCE = 1

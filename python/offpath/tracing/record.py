@@ -1,9 +1,10 @@
 """Traces a run: what its processes need for it, and what is made of their files afterwards."""
 
 import os
+import shutil
 from pathlib import Path
 
-from offpath import console, preload, tracing
+from offpath import console, preload, tracing, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -17,8 +18,9 @@ def prepare(folder: Path) -> Path:
     """Makes the directory, without files of an earlier trace, and returns its full path."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for old in [*tracing.find(folder), folder / SUMMARY]:
+        for old in [*tracing.find(folder), folder / SUMMARY, folder / tracing.PERFETTO]:
             old.unlink(missing_ok=True)
+        shutil.rmtree(folder / tracing.OTF2, ignore_errors=True)
     except OSError as error:
         raise OffpathError(
             Code.OUTPUT_FILE, f"no trace can be written to {folder}: {error.strerror}"
@@ -43,18 +45,32 @@ def variables(artifacts: Artifacts, mpi: str, folder: Path, preloads: dict[str, 
 
 
 def finish(folder: Path) -> None:
-    """Converts what the processes wrote, and tells where it is."""
+    """Converts what a run has written. The run has ended by now, so what is wrong becomes a warning and the
+    exit code remains the program's."""
     if not tracing.find(folder):
         console.warn(Code.NOTHING_TO_DO, f"nothing was traced: no process wrote to {folder}")
         return
+    try:
+        convert(folder)
+    except OffpathError as error:
+        console.warn(error.kind, f"{error}; `offpath trace {folder}` converts it again")
+
+
+def convert(folder: Path) -> None:
+    """Converts what the processes wrote, and tells where it is."""
     from offpath.tracing import otf2, perfetto, slices  # with numpy, which is slow to load
 
     trace = slices.read(folder)
-    perfetto.write(trace, folder / perfetto.FILE)
-    archive = otf2.write(trace, folder)
-    who = f"{_count(len(trace.ranks), 'rank')} and {_count(len(trace.devices), 'device')}"
+    try:
+        perfetto.write(trace, folder / tracing.PERFETTO)
+        archive = otf2.write(trace, folder)
+    except OSError as error:
+        raise OffpathError(
+            Code.OUTPUT_FILE, f"the trace in {folder} cannot be converted: {error.strerror}"
+        ) from error
+    who = f"{units.count(len(trace.ranks), 'rank')} and {units.count(len(trace.devices), 'device')}"
     console.note(
-        f"{trace.events} events of {who} are in {folder}; ui.perfetto.dev opens {perfetto.FILE}"
+        f"{trace.events} events of {who} are in {folder}; ui.perfetto.dev opens {tracing.PERFETTO}"
         + (f", OTF2's tools open {archive.relative_to(folder)}" if archive else "")
     )
     if trace.dropped:
@@ -62,7 +78,3 @@ def finish(folder: Path) -> None:
             Code.DROPPED,
             f"{trace.dropped} events were dropped: files of some processes were full (OFFPATH_TRACE_BYTES)",
         )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
