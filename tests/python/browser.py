@@ -26,16 +26,29 @@ def command(profile, *arguments):
 def opened(page, profile):
     """Opens a page for as long as the context lasts. Yields the path of the browser's log."""
     path = profile.with_suffix(".log")
-    with open(path, "wb") as log:
-        # The command may be a script, which leaves the browser behind if it alone is ended.
-        process = subprocess.Popen(
-            command(profile, "--remote-debugging-port=0", page),
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
+    with open(path, "wb") as log, _started(command(profile, "--remote-debugging-port=0", page), log, log):
         yield path
+
+
+def dump(page, profile, *options):
+    """Opens a page and returns its elements after its scripts have run, and the browser's log."""
+    shown, log = profile.with_suffix(".html"), profile.with_suffix(".log")
+    with (
+        open(shown, "wb") as out,
+        open(log, "wb") as err,
+        _started(command(profile, *options, "--dump-dom", page), out, err) as process,
+    ):
+        process.wait(60)
+    return shown.read_text(), log.read_text()
+
+
+@contextlib.contextmanager
+def _started(arguments, out, err):
+    # The command may be a script, which leaves the browser behind if it alone is ended.
+    process = subprocess.Popen(arguments, stdout=out, stderr=err, start_new_session=True)
+    try:
+        yield process
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait(10)

@@ -2,13 +2,12 @@
 
 import json
 import re
-import subprocess
-from html.parser import HTMLParser
 
 import pytest
 
 import browser
 import trace_files
+from html_page import check
 from offpath import bench, plots
 from offpath.errors import OffpathError
 from offpath.report import benchmark_page, lanes, measures, picture, run_page
@@ -18,7 +17,6 @@ from trace_files import call, record, span
 NAMES = ["MPI_Init", "MPI_Ialltoall", "MPI_Wait", "MPI_Finalize", "alltoall", "MPI_Allreduce"]
 INIT, POST, WAIT, FINALIZE, ALLTOALL, ALLREDUCE = (trace_files.number(NAMES, name) for name in NAMES)
 MS = 1_000_000
-VOID = {"meta", "br"}
 
 
 def make(folder, *, wait_ms, program=None, calls_are_traced=True):
@@ -50,44 +48,6 @@ def make(folder, *, wait_ms, program=None, calls_are_traced=True):
         ]
         trace_files.write(folder, -1, node, names, [(9, "proxy-0", sorted(device))], process=9)
     return folder
-
-
-class Checked(HTMLParser):
-    """Checks that elements are closed in order, and that nothing is loaded from elsewhere."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.ids, self.text = [], set(), []
-
-    def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        assert tag not in ("link", "img", "iframe", "object", "embed", "base")
-        assert "src" not in found and not any(name.startswith("on") for name in found)
-        assert all((found.get(name) or "#").startswith("#") for name in ("href", "xlink:href"))
-        self.ids.add(found.get("id"))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.handle_starttag(tag, attributes)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-        if "style" in self.open:
-            assert "url(" not in data.replace("url(#", "") and "@import" not in data
-
-
-def check(page):
-    parser = Checked()
-    parser.feed(page)
-    parser.close()
-    assert not parser.open
-    return parser
 
 
 def page_of(folder, before=None):
@@ -290,13 +250,10 @@ def test_a_browser_shows_the_timeline(tmp_path):
     page = page_of(make(tmp_path / "t", wait_ms=12), make(tmp_path / "b", wait_ms=52))
     used = tmp_path / "used.html"
     used.write_text(page.replace("</body>", f"<script>{_USE}</script></body>"))
-    done = subprocess.run(
-        browser.command(tmp_path / "profile", "--window-size=1000,900", "--dump-dom", used.as_uri()),
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert "CONSOLE" not in done.stderr, done.stderr
-    said = re.search(r'<pre id="said">(.*?)</pre>', done.stdout, re.DOTALL)
-    assert said, done.stderr
+    elements, log = browser.dump(used.as_uri(), tmp_path / "profile", "--window-size=1000,900")
+    assert "CONSOLE" not in log, log
+    said = re.search(r'<pre id="said">(.*?)</pre>', elements, re.DOTALL)
+    assert said, log
     said = json.loads(said[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
     shown = {what: (begin, end) for what, begin, end, _ in said["out"]}
     assert all(drawn > 0 for *_, drawn in said["out"])
