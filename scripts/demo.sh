@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # demo.sh: runs an ordinary MPI program on an emulated cluster, on the host's MPI and with offpath, side by
-# side, and at last shows a timeline of both. It takes about two minutes. DEMO_RUNS, DEMO_NODES, DEMO_LINK, DEMO_BASELINES and DEMO_PROGRAM (a
-# command line) change what it runs.
+# side, and then shows a timeline of both. It takes about two minutes. DEMO_RUNS, DEMO_NODES, DEMO_LINK,
+# DEMO_BASELINES and DEMO_PROGRAM (a command line) change what it runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
@@ -42,7 +42,8 @@ if [ -x "${program%% *}-mpich" ] && command -v mpiexec.mpich >/dev/null; then
     pictures="results/demo.json and results/demo-mpich.json, pictures are results/demo.png and results/demo-mpich.png"
 fi
 
-# One run each way under the tracer, which costs a little time, so no numbers are taken from it.
+# The program runs once more each way under the tracer. That costs a little time, so no numbers are taken from
+# these runs.
 traces=results/demo-trace
 for way in host offpath; do
     offload=on

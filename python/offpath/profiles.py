@@ -1,7 +1,6 @@
 """Profiles of MPI programs: runs a program under the profiler, and reads what its ranks have written.
 docs/advise.md describes the files."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -9,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import launch, mpi_library, preload
+from offpath import launch, mpi_library, preload, reports
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -107,12 +106,7 @@ def read(folder: Path) -> Profile:
 
 
 def _read_file(path: Path) -> dict:
-    try:
-        found = json.loads(path.read_text())
-    except OSError as error:
-        raise OffpathError(Code.INPUT_FILE, f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise OffpathError(Code.INPUT_FILE, f"{path}: not JSON, or cut off: {error}") from error
+    found = reports.read(path)
     if not isinstance(found, dict) or found.get("format") != "offpath-profile":
         raise OffpathError(Code.INPUT_FILE, f'{path}: format: "offpath-profile" is wanted')
     if found.get("version") != VERSION:

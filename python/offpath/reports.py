@@ -1,10 +1,13 @@
-"""Writes what a benchmark or a study found: a JSON file, and a picture of it."""
+"""What a benchmark or a study found: writes a JSON file and a picture of it, and reads JSON files."""
 
 import json as jsonlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from offpath import console
+from offpath.codes import Code
+from offpath.errors import OffpathError
 
 
 def write(
@@ -20,3 +23,13 @@ def write(
     if plot is not None and draw is not None:
         draw(found, plot)
         console.note(f"drew {plot}")
+
+
+def read(path: Path) -> Any:
+    """What a JSON file holds."""
+    try:
+        return jsonlib.loads(path.read_text())
+    except OSError as error:
+        raise OffpathError(Code.INPUT_FILE, f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise OffpathError(Code.INPUT_FILE, f"{path}: not JSON, or cut off: {error}") from error

@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from offpath import reports
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -96,10 +97,7 @@ def parse_changes(texts: list[str]) -> dict[str, float]:
 def read_figures(name: str) -> dict:
     """The figures of a platform. offpath-sim checks them."""
     path = find_platform(name)
-    try:
-        figures = json.loads(path.read_text())
-    except ValueError as error:
-        raise OffpathError(Code.INPUT_FILE, f"{path} is not JSON: {error}") from error
+    figures = reports.read(path)
     if not isinstance(figures, dict) or not isinstance(figures.get("name"), str):
         raise OffpathError(Code.INPUT_FILE, f"{path}: name: is missing")
     return figures

@@ -8,8 +8,6 @@ from offpath.report.stayed import Stayed
 from offpath.tracing.slices import Trace
 
 _LITTLE = 0.02  # shares of the time that are not worth a change
-
-
 _WAITING = ("MPI_Send", "MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace")
 
 
@@ -29,7 +27,7 @@ class Findings:
 
 
 def changes(found: Findings) -> list[str]:
-    """Sentences for the user, the most promising first. Code is between backquotes."""
+    """Sentences for the user, rule by rule. Code is between backquotes."""
     rules = (
         _no_calls,
         _slower,

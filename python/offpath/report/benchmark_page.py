@@ -1,12 +1,11 @@
 """The page of a benchmark's or a comparison's JSON file."""
 
-import json
 import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from offpath import bench, compare, metrics, units
+from offpath import bench, compare, metrics, reports, units
 from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import mpi
@@ -18,12 +17,7 @@ _MOST_ROWS = 500
 
 
 def page(path: Path) -> str:
-    try:
-        found = json.loads(path.read_text())
-    except OSError as error:
-        raise OffpathError(Code.INPUT_FILE, f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise OffpathError(Code.INPUT_FILE, f"{path} is no JSON: {error}") from error
+    found = reports.read(path)
     try:
         if isinstance(found, dict) and "summary" in found and "engines" in found:
             return _comparison(found)

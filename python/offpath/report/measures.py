@@ -1,10 +1,10 @@
 """What a trace says in numbers: time by function, overlap by size, and how the wires were used."""
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from offpath.tracing.slices import Actor, Slice, Trace, Within, computation_within
+from offpath.report.spans import Within, union
+from offpath.tracing.slices import Actor, Slice, Trace
 
 COMPUTATION = "computation"
 _ENDS = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
@@ -79,7 +79,9 @@ def inside_and_outside(functions: dict[str, FunctionTime]) -> tuple[float, float
 
 def overlap_by_size(trace: Trace) -> list[Overlap]:
     """How much of the time of operations at devices their ranks computed. Empty without calls of MPI."""
-    computing = {actor.name: computation_within(actor) for actor in trace.ranks if actor.slices(COMPUTATION)}
+    computing = {
+        actor.name: Within(computed) for actor in trace.ranks if (computed := actor.slices(COMPUTATION))
+    }
     found: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0, 0, 0])
     for device in trace.devices:
         for one in device.slices("operations"):
@@ -118,17 +120,6 @@ def wires(trace: Trace) -> list[Wire]:
             )
         )
     return found
-
-
-def union(slices: Iterable[Slice]) -> list[Slice]:
-    """The time that at least one of the slices covers, as slices that do not overlap."""
-    merged: list[Slice] = []
-    for one in sorted(slices, key=lambda each: each.begin):
-        if merged and one.begin <= merged[-1].end:
-            merged[-1].end = max(merged[-1].end, one.end)
-        else:
-            merged.append(Slice(one.begin, one.end, one.name))
-    return merged
 
 
 def busy(device: Actor) -> dict[str, list[Slice]]:

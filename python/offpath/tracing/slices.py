@@ -95,14 +95,11 @@ def read(folder: Path) -> Trace:
 
 def build(folder: Path, found: list[TraceFile]) -> Trace:
     offsets = _clock_offsets(found)
-    first = min(
-        (int(c.records["time"].min()) + offsets[f.path] for f in found for c in f.chunks if len(c.records)),
-        default=0,
-    )
-    last = max(
-        (int(c.records["time"].max()) + offsets[f.path] for f in found for c in f.chunks if len(c.records)),
-        default=0,
-    )
+    times = [
+        int(extreme(chunk.records["time"])) + offsets[file.path]
+        for file in found for chunk in file.chunks if len(chunk.records) for extreme in (np.min, np.max)
+    ]  # fmt: skip
+    first, last = min(times, default=0), max(times, default=0)
     proxies = _proxies(found)
     actors: dict[tuple, Actor] = {}
     for file in found:
@@ -136,14 +133,19 @@ def _clock_offsets(found: list[TraceFile]) -> dict[Path, int]:
     return {file.path: at[file.boot] - base for file in found}
 
 
+def _instants(file: TraceFile, kind: str) -> Iterator[np.void]:
+    """The records of a kind that has no begins and ends."""
+    number = file.kinds.get(kind, -1)
+    for chunk in file.chunks:
+        yield from chunk.records[chunk.records["kind"] >> 2 == number]
+
+
 def _proxies(found: list[TraceFile]) -> dict[int, str]:
     """The node of each proxy, by the low half of its number."""
     nodes = {}
     for file in found:
-        kind = file.kinds.get("proxy", -1)
-        for chunk in file.chunks:
-            for record in chunk.records[chunk.records["kind"] >> 2 == kind]:
-                nodes[int(record["id"]) & 0xFFFFFFFF] = file.node
+        for record in _instants(file, "proxy"):
+            nodes[int(record["id"]) & 0xFFFFFFFF] = file.node
     return nodes
 
 
@@ -274,22 +276,18 @@ def _add_computation(actor: Actor, duration: int) -> None:
 def _stayed(found: list[TraceFile]) -> list[Stayed]:
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for file in found:
-        kind = file.kinds.get("decision", -1)
-        for chunk in file.chunks:
-            for record in chunk.records[chunk.records["kind"] >> 2 == kind]:
-                entry = counts[file.name(int(record["what"])), file.name(int(record["id"]))]
-                entry[0] += 1
-                entry[1] = max(entry[1], int(record["bytes"]))
+        for record in _instants(file, "decision"):
+            entry = counts[file.name(int(record["what"])), file.name(int(record["id"]))]
+            entry[0] += 1
+            entry[1] = max(entry[1], int(record["bytes"]))
     return [Stayed(call, reason, n, most) for (call, reason), (n, most) in sorted(counts.items())]
 
 
 def _counted(found: list[TraceFile]) -> dict[str, int]:
     counts: dict[str, int] = defaultdict(int)
     for file in found:
-        kind = file.kinds.get("stayed", -1)
-        for chunk in file.chunks:
-            for record in chunk.records[chunk.records["kind"] >> 2 == kind]:
-                counts[file.name(int(record["what"]))] += int(record["bytes"])
+        for record in _instants(file, "stayed"):
+            counts[file.name(int(record["what"]))] += int(record["bytes"])
     return dict(counts)
 
 
@@ -304,32 +302,3 @@ def in_order(row: list[Slice]) -> Iterator[tuple[bool, int]]:
         stack.append(i)
     while stack:
         yield False, stack.pop()
-
-
-def computation_within(actor: Actor) -> "Within":
-    return Within([one for one in actor.slices("computation")])
-
-
-class Within:
-    """How much of a span is covered by slices that do not overlap."""
-
-    def __init__(self, slices: list[Slice]):
-        self.begins = np.array([one.begin for one in slices], dtype=np.int64)
-        self.ends = np.array([one.end for one in slices], dtype=np.int64)
-        self.before = np.concatenate([[0], np.cumsum(self.ends - self.begins)])
-
-    def covered(self, begin: int, end: int) -> int:
-        return self._until(end) - self._until(begin)
-
-    def parts(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """Begin and end of each slice that has time within the span."""
-        first = int(np.searchsorted(self.ends, begin, "right"))
-        last = int(np.searchsorted(self.begins, end, "left"))
-        for i in range(first, last):
-            yield int(self.begins[i]), int(self.ends[i])
-
-    def _until(self, at: int) -> int:
-        n = int(np.searchsorted(self.begins, at, "right"))
-        if n == 0:
-            return 0
-        return int(self.before[n - 1] + min(int(self.ends[n - 1]), at) - int(self.begins[n - 1]))
