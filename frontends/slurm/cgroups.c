@@ -19,8 +19,8 @@ static bool has_cpus(const char* folder, const cpu_set_t* cpus) {
     return CPU_EQUAL(&common, cpus);
 }
 
-// Replaces `folder`, a cpuset, by the nearest one above it that has `cpus`, if there is one in the job. Cpusets
-// above the job's, which Slurm names job_NUMBER, have cores of other jobs.
+// Replaces `folder`, a cpuset, by the nearest one above it that has `cpus`, if there is one in the job.
+// Cpusets above the job's, which Slurm names job_NUMBER, have cores of other jobs.
 static void find_cpuset(char* folder, const cpu_set_t* cpus) {
     char above[PATH_MAX];
     const char* job = NULL;

@@ -19,8 +19,8 @@ typedef struct {
 } offpath_cgroups_t;
 
 // Reads the groups that `list`, a file such as /proc/PID/cgroup, names. `root` is normally /sys/fs/cgroup.
-// `cpus` are those that the device needs. If a cpuset (version 1) lacks some of them, the nearest one above that
-// has them takes its place, up to the job's: a step's cpuset lacks the job's other cores.
+// `cpus` are those that the device needs. If a cpuset (version 1) lacks some of them, the nearest one above
+// that has them takes its place, up to the job's: a step's cpuset lacks the job's other cores.
 void offpath_cgroups_read(FILE* list, const char* root, const cpu_set_t* cpus, offpath_cgroups_t* cgroups);
 
 #ifdef __cplusplus

@@ -27,8 +27,8 @@ typedef struct {
 } offpath_process_t;
 
 // Runs a command, with at most `ms` milliseconds of patience, and returns the first line that it printed
-// (`line` is empty if there is none). Its own errors go nowhere. Then the command is killed, and so is what it
-// started in its process group.
+// (`line` is empty if there is none). Its own errors go nowhere. Then the command is killed, and so is what
+// it started in its process group.
 void offpath_process_ask(const offpath_user_t* user, char* const* command, char* const* environment, int ms,
                          char* line, size_t bytes);
 

@@ -96,10 +96,10 @@ def test_lines_of_information_are_no_warnings():
 
 def test_what_the_plugin_for_slurm_says_has_a_code():
     for name, text in sources("frontends/slurm", suffixes=(".c",)):
-        for match in re.finditer(r"\b(?:say|slurm_error)\(", text):
+        for match in re.finditer(r"\b(?:offpath_step_say|slurm_error)\(", text):
             call = call_at(text, match.start())
             # These pass on what has a code already.
-            passed_on = ('("%s", problem)', '("device: %s", line)', "(const char* format, ...)")
+            passed_on = ('"%s", problem)', '"device: %s", line)', "const char* format, ...)")
             assert "OFP-06" in call or call.endswith(passed_on), f"{name}: {call}"
 
 
