@@ -75,7 +75,7 @@ static char** device_environment(spank_t spank) {
 void offpath_device_start(spank_t spank, offpath_step_t* step, pid_t first_task) {
     char program[PATH_MAX + 64];
     char cpus[4096] = "all";
-    char level[32] = "warn";
+    char level[32];
     char proxies[32];
     char spin_us[32];
     char own_program[PATH_MAX];
@@ -84,7 +84,7 @@ void offpath_device_start(spank_t spank, offpath_step_t* step, pid_t first_task)
     char* command[20] = {program, "--dir",      step->dir, "--name",      step->node, "--cpus",
                          cpus,    "--ready-fd", "3",       "--log-level", level};
     int words = 11;
-    offpath_step_has(spank, "OFFPATH_DAEMON_LOG_LEVEL", level, sizeof level);
+    if (!offpath_step_has(spank, "OFFPATH_DAEMON_LOG_LEVEL", level, sizeof level)) strcpy(level, "warn");
     if (offpath_step_has(spank, "OFFPATH_DAEMON", own_program, sizeof own_program)) command[0] = own_program;
     if (offpath_step_has(spank, "OFFPATH_PROXIES", proxies, sizeof proxies)) {
         command[words++] = "--proxies";

@@ -65,6 +65,14 @@ static void read_options(spank_t spank) {
         offpath_step_say(&step, "%s", problem);
 }
 
+static bool find_user(spank_t spank) {
+    offpath_user_t* const user = &step.user;
+    return spank_get_item(spank, S_JOB_UID, &user->uid) == ESPANK_SUCCESS &&
+           spank_get_item(spank, S_JOB_GID, &user->gid) == ESPANK_SUCCESS &&
+           spank_get_item(spank, S_JOB_SUPPLEMENTARY_GIDS, &user->groups, &user->group_count) ==
+               ESPANK_SUCCESS;
+}
+
 static bool find_libraries(void) {
     Dl_info here;
     if (dladdr(&option, &here) == 0 || realpath(here.dli_fname, step.libraries) == NULL) return false;
@@ -98,7 +106,7 @@ static bool preload(spank_t spank) {
     }
     if (mpi == OFFPATH_MPI_NONE) return true;
     snprintf(library, sizeof library, "%s/%s", step.libraries, offpath_front_end(mpi));
-    if (access(library, R_OK) != 0) {
+    if (eaccess(library, R_OK) != 0) {
         if (node == 0) offpath_step_say(&step, "%s is missing, so nothing is offloaded [OFP-0601]", library);
         return false;
     }
@@ -128,9 +136,10 @@ int slurm_spank_user_init(spank_t spank, int argc, char* argv[]) {
         return 0;
     if (!offpath_step_has(spank, "SLURMD_NODENAME", step.node, sizeof step.node))
         gethostname(step.node, sizeof step.node - 1);
-    spank_get_item(spank, S_JOB_UID, &step.user.uid);
-    spank_get_item(spank, S_JOB_GID, &step.user.gid);
-    spank_get_item(spank, S_JOB_SUPPLEMENTARY_GIDS, &step.user.groups, &step.user.group_count);
+    if (!find_user(spank)) {
+        offpath_step_say(&step, "Slurm does not name the user, so nothing is offloaded [OFP-0603]");
+        return 0;
+    }
     spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &step.tasks);
     if (!find_libraries()) {
         offpath_step_say(&step, "the path of the plug-in cannot be preloaded: %s [OFP-0601]", step.libraries);

@@ -18,5 +18,7 @@ void offpath_step_say(const offpath_step_t* step, const char* format, ...) {
 }
 
 bool offpath_step_has(spank_t spank, const char* variable, char* value, size_t bytes) {
-    return spank_getenv(spank, variable, value, (int)bytes) == ESPANK_SUCCESS && *value != '\0';
+    if (spank_getenv(spank, variable, value, (int)bytes) != ESPANK_SUCCESS)
+        *value = '\0';  // Slurm leaves a value that does not fit without an end
+    return *value != '\0';
 }

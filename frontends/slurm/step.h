@@ -30,7 +30,7 @@ void offpath_step_init(offpath_step_t* step);
 __attribute__((format(printf, 2, 3))) void offpath_step_say(const offpath_step_t* step, const char* format,
                                                             ...);
 
-// Reads a variable of the job's environment. Returns false if it is not set, is empty
+// Reads a variable of the job's environment. Returns false, and an empty string, if it is not set, is empty
 // or does not fit.
 bool offpath_step_has(spank_t spank, const char* variable, char* value, size_t bytes);
 

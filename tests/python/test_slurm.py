@@ -231,6 +231,13 @@ def test_the_device_runs_as_the_user_and_like_a_task(slurm):
     )
 
 
+def test_a_value_that_is_too_long_counts_as_none(slurm):
+    done = slurm.run(
+        "srun", "--offpath=mpi=none", "-N2", "--exclusive", "true", OFFPATH_DAEMON_LOG_LEVEL="x" * 40
+    )
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
 def test_words_that_are_not_known_are_refused(slurm):
     done = slurm.run("srun", "--offpath=cores=many", "-N2", "true")
     assert done.returncode != 0 and "cores=many is not known" in done.stderr
