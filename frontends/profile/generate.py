@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "mpi/calls"))
 
-import generate as front_end
 import table
+import wrappers
 from offpath import collectives
 
 HEAD = """\
@@ -90,15 +90,10 @@ def on_window(call: table.Call, short: str, site: str) -> str:
 
 
 def function(call: table.Call, body: str) -> str:
-    # A broadcast writes its only buffer.
-    written = "cast" in call.name.lower()
-    types = ["void* " if written and p.kind == "buffer" else front_end.c_type(p) for p in call.parameters]
-    parameters = ", ".join(kind + p.name for kind, p in zip(types, call.parameters, strict=True))
-    arguments = ", ".join(p.name for p in call.parameters)
     return (
-        f'extern "C" OFFPATH_API int {call.name}({parameters}) {{\n'
+        f'extern "C" OFFPATH_API int {call.name}({wrappers.parameters(call)}) {{\n'
         "    Scope recording;\n"
-        f"    const int mpi_result = P{call.name}({arguments});\n"
+        f"    const int mpi_result = P{call.name}({wrappers.arguments(call)});\n"
         f"    if (!recording) return mpi_result;\n{body}    return mpi_result;\n}}\n"
     )
 
@@ -132,20 +127,14 @@ def main() -> None:
         text = Path(path).read_text()
         by_hand |= set(re.findall(r"\bint (MPI_\w+)\(", text))
         by_hand |= {f"MPI_{name}" for name in re.findall(r"^PROFILED_\w+\((\w+)\)", text, re.M)}
-    declared = table.declarations(Path(header))
     try:
         rows = {row.name: row for row in collectives.read(Path(rows_path))}
-        calls = table.read(Path(calls_path), Path(rows_path), declared)
-        calls += table.read(Path(calls_path), Path(rows_path), declared, known=True)
+        calls = wrappers.read(Path(calls_path), Path(rows_path), Path(header))
     except (table.TableError, collectives.TableError) as error:
         sys.exit(f"generate.py: {error}")
-    # These take no time that matters, and calls.txt has no full types of their parameters.
-    left_out = ("MPI_Pcontrol", "MPI_Comm_create_errhandler", "MPI_Buffer_attach", "MPI_Win_detach")
-    generated = [call for call in calls if call.name not in by_hand and call.name not in left_out]
+    generated = [call for call in calls if call.name not in by_hand]
     collectives.write(Path(out), HEAD + "\n".join(function(c, body_of(c, rows)) for c in generated))
-    symbols = sorted(by_hand | {call.name for call in generated})
-    text = "{\n  global:\n" + "".join(f"    {symbol};\n" for symbol in symbols) + "  local: *;\n};\n"
-    collectives.write(Path(map_path), text)
+    collectives.write(Path(map_path), wrappers.exports(by_hand | {call.name for call in generated}))
 
 
 if __name__ == "__main__":

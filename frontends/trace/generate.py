@@ -8,8 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "mpi/calls"))
 
-import generate as front_end
 import table
+import wrappers
 from offpath import collectives
 
 HEAD = """\
@@ -25,8 +25,6 @@ using namespace offpath::traced;
 
 """
 BY_HAND = ("MPI_Init", "MPI_Init_thread")
-# Calls without a full type in calls.txt, which take no time that matters.
-LEFT_OUT = ("MPI_Pcontrol", "MPI_Comm_create_errhandler", "MPI_Buffer_attach", "MPI_Win_detach")
 POLLS = ("Test", "Testall", "Testany", "Testsome", "Iprobe", "Improbe", "Request_get_status", "Win_test")
 
 
@@ -64,46 +62,31 @@ def peer(call: table.Call) -> str:
     return ""
 
 
-def c_type(p: table.Parameter, call: table.Call) -> str:
-    if p.base == "index":
-        return "int* "
-    # A broadcast writes its only buffer.
-    if p.kind == "buffer" and "cast" in call.name.lower():
-        return "void* "
-    return front_end.c_type(p)
-
-
 def function(call: table.Call, number: int) -> str:
-    parameters = ", ".join(c_type(p, call) + p.name for p in call.parameters)
-    arguments = ", ".join(p.name for p in call.parameters)
     poll = call.name.partition("_")[2] in POLLS
     # The numbers of neighbours' arrays are not known here.
     facts = "" if poll or "neighbor" in call.name.lower() else amount(call) + peer(call)
     return (
-        f'extern "C" OFFPATH_API int {call.name}({parameters}) {{\n'
+        f'extern "C" OFFPATH_API int {call.name}({wrappers.parameters(call)}) {{\n'
         f'    static const auto mpi_call = reinterpret_cast<decltype(&{call.name})>(next("{call.name}"));\n'
         f"    {'Poll' if poll else ''}Scope scope({number});\n"
         + (f"    if (scope) {{\n{facts}    }}\n" if facts else "")
-        + f"    return mpi_call({arguments});\n}}\n"
+        + f"    return mpi_call({wrappers.arguments(call)});\n}}\n"
     )
 
 
 def main() -> None:
     calls_path, rows_path, header, out, map_path = sys.argv[1:]
-    declared = table.declarations(Path(header))
     try:
-        calls = table.read(Path(calls_path), Path(rows_path), declared)
-        calls += table.read(Path(calls_path), Path(rows_path), declared, known=True)
-    except (table.TableError, collectives.TableError) as error:
+        calls = wrappers.read(Path(calls_path), Path(rows_path), Path(header))
+    except table.TableError as error:
         sys.exit(f"generate.py: {error}")
-    calls = [call for call in calls if call.name not in (*BY_HAND, *LEFT_OUT)]
+    calls = [call for call in calls if call.name not in BY_HAND]
     names = ",\n    ".join(f'"{call.name}"' for call in calls)
     text = f"const char* const offpath::traced::call_names[] = {{\n    {names}}};\n"
     text += f"const std::uint16_t offpath::traced::call_count = {len(calls)};\n\n"
     collectives.write(Path(out), HEAD + text + "\n".join(function(c, i) for i, c in enumerate(calls)))
-    symbols = sorted([*BY_HAND, *(call.name for call in calls)])
-    exported = "{\n  global:\n" + "".join(f"    {symbol};\n" for symbol in symbols) + "  local: *;\n};\n"
-    collectives.write(Path(map_path), exported)
+    collectives.write(Path(map_path), wrappers.exports([*BY_HAND, *(call.name for call in calls)]))
 
 
 if __name__ == "__main__":
