@@ -97,6 +97,7 @@ FRONT_END_PURPOSE = {
     "rma/calls": "MPI's calls for them",
     "collectives/common": "what all collectives share",
     "collectives": "one file for each collective",
+    "tools": "MPI_T: settings and counters as variables for tools",
     "calls": "the other intercepted calls, and the table of parts that the lower rooms call",
 }
 

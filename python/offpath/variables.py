@@ -47,6 +47,7 @@ def values(environment: Mapping[str, str]) -> list[dict]:
             "accepted": variable.values,
             "meaning": variable.meaning,
             "read_by": variable.read_by,
+            "control_variable": variable.name.lower() if "MPI" in variable.read_by else None,
             "page": f"docs/{variable.page}" if variable.page else None,
         }
         for variable in table()

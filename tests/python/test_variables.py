@@ -90,6 +90,8 @@ def test_info_shows_values_and_where_they_come_from(offpath):
     rows = {row["name"]: row for row in json.loads(done.stdout)["variables"]}
     assert rows["OFFPATH_MIN_BYTES"]["value"] == "1M" and rows["OFFPATH_MIN_BYTES"]["from"] == "environment"
     assert rows["OFFPATH_P2P"]["value"] == "remote" and rows["OFFPATH_P2P"]["from"] == "default"
+    assert rows["OFFPATH_MIN_BYTES"]["control_variable"] == "offpath_min_bytes"
+    assert rows["OFFPATH_CLANG"]["control_variable"] is None
     assert "OFFPATH_LAB_INSIDE" not in rows
     assert "OFFPATH_MIN_BYTES" in offpath("info", "--variables").stdout
     wrong = offpath("info", "--variables", "--nodes", "2")

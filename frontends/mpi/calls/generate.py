@@ -251,7 +251,9 @@ def main() -> None:
     collectives.write(Path(fortran_path), fortran_text)
     collectives.write(
         Path(map_path),
-        "{\n  global: offpath_*;\n" + "".join(f"    {symbol};\n" for symbol in symbols) + "  local: *;\n};\n",
+        "{\n  global: offpath_*;\n    MPI_T_*;\n"
+        + "".join(f"    {symbol};\n" for symbol in symbols)
+        + "  local: *;\n};\n",
     )
 
 

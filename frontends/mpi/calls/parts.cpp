@@ -15,8 +15,10 @@
 #include "requests/offloaded_requests.h"
 #include "rma/windows.h"
 #include "runtime/letters.h"
+#include "runtime/losses.h"
 #include "runtime/runtime.h"
 #include "runtime/staging.h"
+#include "tools/control_variables.h"
 #include "tuning/agreement.h"
 #include "tuning/explain.h"
 #include "tuning/job_settings.h"
@@ -45,15 +47,17 @@ constexpr Part table[] = {
     {.open = open_letters, .close = close_letters},
     {.close = close_staging},
     {.open = open_datatypes, .close = close_datatypes},
-    {.finish = finish_all_requests, .print_summary = print_summary},
-    {.print_summary = devices::print_summary},
+    {.finish = finish_all_requests, .print_summary = print_summary, .counters = collective_counters},
+    {.counters = request_counters},
+    {.print_summary = devices::print_summary, .counters = devices::counters},
     {.agree_on_settings = p2p::agree_on_settings,
      .open = p2p::open_pairs,
      .finish = p2p::finish_all,
      .print_summary = p2p::print_summary,
      .close = close_messages,
      .team_made = p2p::give_pairs,
-     .progress = p2p::poll},
+     .progress = p2p::poll,
+     .counters = p2p::counters},
     {.finish = answer_until_all_end},
     {.agree_on_settings = agree_on_tuning,
      .open = open_switches_of_job,
@@ -61,7 +65,11 @@ constexpr Part table[] = {
      .team_made = open_tuning,
      .communicator_ends = end_tuning_of},
     {.open = open_communicators, .close = close_communicators},
-    {.open = open_windows, .print_summary = print_one_sided_summary, .close = close_windows},
+    {.open = open_windows,
+     .print_summary = print_one_sided_summary,
+     .close = close_windows,
+     .counters = one_sided_counters},
+    {.agree_on_settings = tools::agree_on_values, .counters = loss_counters},
 };
 
 }  // namespace

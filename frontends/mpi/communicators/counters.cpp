@@ -7,6 +7,8 @@
 
 #include <array>
 #include <atomic>
+#include <utility>
+#include <vector>
 
 #include "call_counts.h"
 #include "communicators.h"
@@ -47,10 +49,24 @@ std::atomic<const char*> back_end_of_allocated{nullptr};
 
 // Returns the CPU nanoseconds and bytes of this process's agent, or zeros if it has none.
 std::array<std::uint64_t, 2> agent_work() {
+    if (runtime().context == nullptr) return {};
     offpath_context_counters_t done{};
     done.struct_size = sizeof done;
     if (offpath_context_counters(runtime().context, &done) != OFFPATH_OK) return {};
     return {done.agent_cpu_ns, done.agent_bytes};
+}
+
+template <std::size_t reason>
+Counter counter_of() {
+    constexpr auto which = static_cast<HostReason>(reason);
+    return {fmt::format("collectives_on_host_{}", key_of(which)),
+            fmt::format("collectives that stayed on the host's MPI: {}", describe(which)), Unit::events,
+            [] { return collectives_on_host[reason].load(std::memory_order_relaxed); }};
+}
+
+template <std::size_t... reasons>
+void add_reasons(std::vector<Counter>& all, std::index_sequence<reasons...>) {
+    (all.push_back(counter_of<reasons + 1>()), ...);  // 0 is no reason
 }
 
 // Sums over the job, as print_summary makes them.
@@ -71,6 +87,29 @@ void add_collectives(const std::array<std::uint64_t, 3 + host_reason_count>& all
 }
 
 }  // namespace
+
+std::span<const Counter> collective_counters() {
+    static const std::vector<Counter> all = [] {
+        std::vector<Counter> made{
+            {"collectives_offloaded", "collectives that went to the device, counted on their rank 0",
+             Unit::events, [] { return counters.offloaded.load(std::memory_order_relaxed); }},
+            {"collectives_bytes", "bytes that arrived here from other ranks in them", Unit::bytes,
+             [] { return counters.bytes.load(std::memory_order_relaxed); }},
+            {"collectives_run_again",
+             "collectives of a lost device that ran again on the host's MPI, counted on their rank 0",
+             Unit::events, [] { return counters.second_runs.load(std::memory_order_relaxed); }},
+        };
+        add_reasons(made, std::make_index_sequence<host_reason_count - 1>());
+        made.push_back({"gpu_buffers_staged", "buffers in GPU memory that were copied through host memory",
+                        Unit::events, [] { return std::uint64_t{gpu::staged()}; }});
+        made.push_back({"agent_cpu_seconds", "CPU time of the thread that answers a remote or staging device",
+                        Unit::nanoseconds, [] { return agent_work()[0]; }});
+        made.push_back(
+            {"agent_bytes", "bytes that this thread copied", Unit::bytes, [] { return agent_work()[1]; }});
+        return made;
+    }();
+    return all;
+}
 
 std::string human_bytes(std::uint64_t bytes) {
     constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};

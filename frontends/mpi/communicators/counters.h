@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
+#include "runtime/counter.h"
 #include "runtime/selection.h"
 
 namespace offpath::mpi {
@@ -31,6 +33,7 @@ void count_allocated(const void* address, std::size_t bytes);
 // Sums over the job, and prints the line on rank 0 if there is something to report; then returns true.
 // Collective over the world.
 bool print_summary();
+std::span<const Counter> collective_counters();
 
 // "1.2 GiB"
 std::string human_bytes(std::uint64_t bytes);

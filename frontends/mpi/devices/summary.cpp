@@ -33,6 +33,20 @@ void count_received(std::size_t bytes) {
     received.add(bytes);
 }
 
+std::span<const Counter> counters() {
+    static const std::array<Counter, 4> all{{
+        {"messages_to_devices", "messages sent to devices that are ranks of target regions", Unit::events,
+         [] { return sent.messages.load(std::memory_order_relaxed); }},
+        {"messages_to_devices_bytes", "bytes of them", Unit::bytes,
+         [] { return sent.bytes.load(std::memory_order_relaxed); }},
+        {"messages_from_devices", "messages received from such devices", Unit::events,
+         [] { return received.messages.load(std::memory_order_relaxed); }},
+        {"messages_from_devices_bytes", "bytes of them", Unit::bytes,
+         [] { return received.bytes.load(std::memory_order_relaxed); }},
+    }};
+    return all;
+}
+
 bool print_summary() {
     const std::array<std::uint64_t, 4> mine{sent.messages, sent.bytes, received.messages, received.bytes};
     std::array<std::uint64_t, 4> all{};

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+
+#include "runtime/counter.h"
 
 namespace offpath::mpi::devices {
 
@@ -10,5 +13,6 @@ void count_received(std::size_t bytes);
 
 // Prints the summary's line on rank 0 if there were any; then true. Collective over the world.
 bool print_summary();
+std::span<const Counter> counters();
 
 }  // namespace offpath::mpi::devices

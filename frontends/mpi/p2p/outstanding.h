@@ -1,6 +1,9 @@
 // What the calls check first: whether any point-to-point operation is outstanding. Any thread.
 #pragma once
 
+#include <span>
+
+#include "runtime/counter.h"
 #include "runtime/outstanding_counts.h"
 
 namespace offpath::mpi {
@@ -35,5 +38,6 @@ void finish_all();
 // Prints the summary's second line on rank 0 if there is anything to report; then true. Collective over the
 // world.
 bool print_summary();
+std::span<const Counter> counters();
 
 }  // namespace offpath::mpi::p2p

@@ -36,6 +36,23 @@ void count_rescued() {
     rescued.fetch_add(1, std::memory_order_relaxed);
 }
 
+std::span<const Counter> counters() {
+    static const std::array<Counter, 5> all{{
+        {"messages_offloaded", "messages that the device carried, counted where they were sent", Unit::events,
+         [] { return sent.load(std::memory_order_relaxed); }},
+        {"messages_bytes", "bytes of them", Unit::bytes,
+         [] { return sent_bytes.load(std::memory_order_relaxed); }},
+        {"messages_into_posted_receives", "messages that the device put into receives posted before",
+         Unit::events, [] { return early.load(std::memory_order_relaxed); }},
+        {"messages_on_host_only_waited_for",
+         "large messages that stayed on the host's MPI, because no end computed meanwhile", Unit::events,
+         [] { return only_waited_for.load(std::memory_order_relaxed); }},
+        {"messages_sent_again", "messages of a lost device that the host's MPI sent again", Unit::events,
+         [] { return rescued.load(std::memory_order_relaxed); }},
+    }};
+    return all;
+}
+
 bool print_summary() {
     if (payload_comm() == MPI_COMM_NULL) return false;
     const std::array<std::uint64_t, 5> mine{sent, sent_bytes, early, only_waited_for, rescued};

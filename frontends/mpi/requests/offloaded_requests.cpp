@@ -9,6 +9,7 @@
 #include <new>
 
 #include "after_loss.h"
+#include "base/clock.h"
 #include "communicators/counters.h"
 #include "held_calls.h"
 #include "outstanding.h"
@@ -29,6 +30,28 @@ std::vector<std::unique_ptr<OffloadedRequest>> all_operations;
 OffloadedRequest* free_operations = nullptr;
 // Guarded by outstanding_mutex.
 std::array<OffloadedRequest*, bucket_count> by_handle{};
+// While there are some, the time counts, from `busy_since_ns` on. Guarded likewise.
+std::uint32_t listed = 0;
+std::uint64_t busy_since_ns = 0, busy_ns = 0;
+std::atomic<std::uint64_t> waited_ns{0};
+
+// Lives while a thread waits for offloaded operations.
+class Waiting {
+  public:
+    Waiting() : since_ns_(now_ns()) {}
+    ~Waiting() { waited_ns.fetch_add(now_ns() - since_ns_, std::memory_order_relaxed); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+  private:
+    std::uint64_t since_ns_;
+};
+
+// The time with operations outstanding, until now.
+std::uint64_t outstanding_ns() {
+    const std::lock_guard lock(outstanding_mutex);
+    return busy_ns + (listed > 0 ? now_ns() - busy_since_ns : 0);
+}
 
 // MPI_Request is a pointer in some MPI libraries and an integer in others.
 OffloadedRequest*& bucket_of(MPI_Request request) {
@@ -167,6 +190,7 @@ void finish(OffloadedRequest& operation, offpath_status_t status) {
     {
         const std::lock_guard lock(outstanding_mutex);
         forget_handle(operation);
+        if (--listed == 0) busy_ns += now_ns() - busy_since_ns;
     }
     outstanding.requests.lower();
     operation.team->outstanding.fetch_sub(1, std::memory_order_relaxed);
@@ -234,6 +258,7 @@ int publish(OffloadedRequest& operation, offpath_status_t status, MPI_Request* r
     bucket = &operation;
     operation.next = newest_outstanding;
     newest_outstanding = &operation;
+    if (listed++ == 0) busy_since_ns = now_ns();
     return MPI_SUCCESS;
 }
 
@@ -282,6 +307,7 @@ void wait_until_done(MPI_Request request) {
         operation = find(request);
     }
     if (operation == nullptr) return;
+    const Waiting waiting;
     poll();
     for (Backoff backoff; !operation->done.load(std::memory_order_acquire); poll()) {
         progress_parts();
@@ -290,12 +316,28 @@ void wait_until_done(MPI_Request request) {
 }
 
 void pause_for_any(Backoff& backoff) {
+    const Waiting waiting;
     offpath_request_h device = nullptr;
     {
         const std::lock_guard lock(outstanding_mutex);
         if (newest_outstanding != nullptr) device = waking_device(*newest_outstanding);
     }
     backoff.pause(device);
+}
+
+std::span<const Counter> request_counters() {
+    static const std::array<Counter, 2> all{{
+        {"overlap_seconds",
+         "time with offloaded collectives or requests outstanding in which this rank did not wait for them",
+         Unit::nanoseconds,
+         [] {
+             const std::uint64_t waited = waited_ns.load(std::memory_order_relaxed), sum = outstanding_ns();
+             return sum > waited ? sum - waited : 0;
+         }},
+        {"waiting_seconds", "time in which this rank waited for offloaded collectives or requests",
+         Unit::nanoseconds, [] { return waited_ns.load(std::memory_order_relaxed); }},
+    }};
+    return all;
 }
 
 void finish_requests_of(const Team& team) {

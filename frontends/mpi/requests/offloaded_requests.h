@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@
 #include "datatypes/datatypes.h"
 #include "device_part.h"
 #include "runtime/backoff.h"
+#include "runtime/counter.h"
 #include "runtime/outstanding_counts.h"
 #include "runtime/selection.h"
 #include "runtime/staging.h"
@@ -133,5 +135,8 @@ void pause_for_any(Backoff& backoff);
 void finish_requests_of(const Team& team);
 // Called in MPI_Finalize.
 void finish_all_requests();
+
+// The time with operations outstanding, and the part of it that this rank waited for them.
+std::span<const Counter> request_counters();
 
 }  // namespace offpath::mpi

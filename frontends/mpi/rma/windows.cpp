@@ -122,6 +122,20 @@ void count_one_sided(std::uint64_t bytes) {
     moved_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+std::span<const Counter> one_sided_counters() {
+    static const std::array<Counter, 4> all{{
+        {"one_sided_operations", "one-sided operations of this rank that the device executed", Unit::events,
+         [] { return operations.load(std::memory_order_relaxed); }},
+        {"one_sided_bytes", "bytes of them", Unit::bytes,
+         [] { return moved_bytes.load(std::memory_order_relaxed); }},
+        {"windows_on_device", "windows that have used the device, counted on their rank 0", Unit::events,
+         windows_made},
+        {"window_ways_changed", "changes of windows between the host's MPI and the device", Unit::events,
+         ways_changed},
+    }};
+    return all;
+}
+
 bool print_one_sided_summary() {
     std::array<std::uint64_t, 5> mine{operations.load(), moved_bytes.load(), windows_made(), windows_left(),
                                       ways_changed()};

@@ -13,12 +13,14 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "communicators/communicators.h"
 #include "datatypes/type_shapes.h"
 #include "epoch_trial.h"
 #include "host_or_device_choice.h"
+#include "runtime/counter.h"
 #include "runtime/staging.h"
 #include "runtime/time_in_mpi.h"
 
@@ -173,6 +175,7 @@ void meet(Window& window);
 void count_one_sided(std::uint64_t bytes);
 // Prints the summary's third line, like the others. Collective over the world.
 bool print_one_sided_summary();
+std::span<const Counter> one_sided_counters();
 
 void open_windows();
 void close_windows();

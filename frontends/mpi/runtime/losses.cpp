@@ -50,6 +50,16 @@ bool met_loss(const Team& team) {
     return own_device_is_lost || teams.contains(&team);
 }
 
+std::span<const Counter> loss_counters() {
+    static const Counter lost{"devices_lost", "devices whose loss this rank knows of", Unit::events, [] {
+                                  const std::lock_guard lock(losses_mutex);
+                                  const bool own =
+                                      own_device_is_lost && !lost_nodes.contains(node_of(runtime().rank));
+                                  return std::uint64_t{lost_nodes.size()} + (own ? 1 : 0);
+                              }};
+    return {&lost, 1};
+}
+
 void forget_losses(const Team& team) {
     if (!any_loss.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(losses_mutex);

@@ -12,6 +12,9 @@
 #include <offpath/types.h>
 
 #include <atomic>
+#include <span>
+
+#include "counter.h"
 
 namespace offpath::mpi {
 
@@ -32,5 +35,8 @@ bool is_lost(int world_rank);
 bool met_loss(const Team& team);
 // The team has ended.
 void forget_losses(const Team& team);
+
+// The devices whose loss this process knows of.
+std::span<const Counter> loss_counters();
 
 }  // namespace offpath::mpi

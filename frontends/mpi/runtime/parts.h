@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "counter.h"
+
 namespace offpath::mpi {
 
 struct Team;
@@ -34,6 +36,9 @@ struct Part {
 
     // Makes one step. A thread that waits for anything calls it again and again.
     void (*progress)() = nullptr;
+
+    // What the part counts in this process; always the same list.
+    std::span<const Counter> (*counters)() = nullptr;
 };
 
 extern const std::span<const Part> parts;

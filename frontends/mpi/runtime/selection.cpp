@@ -27,6 +27,11 @@ constexpr std::array<const char*, host_reason_count> reasons = {
     "among neighbours, whose blocks this MPI matches in an order of its own",
 };
 
+constexpr std::array<const char*, host_reason_count> keys = {
+    "none",    "small",   "switched_off", "one_rank",   "idup",     "foreign",
+    "no_team", "user_op", "reduction",    "turned_off", "measured", "neighbor_order",
+};
+
 std::uint32_t bit(std::size_t index) {
     return std::uint32_t{1} << index;
 }
@@ -35,6 +40,10 @@ std::uint32_t bit(std::size_t index) {
 
 const char* describe(HostReason reason) {
     return reasons[static_cast<std::size_t>(reason)];
+}
+
+const char* key_of(HostReason reason) {
+    return keys[static_cast<std::size_t>(reason)];
 }
 
 std::string call_name(Op op, Form form) {

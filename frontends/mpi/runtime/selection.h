@@ -39,6 +39,8 @@ enum class HostReason : std::uint8_t {
 inline constexpr std::size_t host_reason_count = 12;
 // A phrase to follow a number: "5 below the switch-over".
 const char* describe(HostReason reason);
+// A word for names: "small".
+const char* key_of(HostReason reason);
 
 // Sets of operations, one bit each. Persistent ones count as non-blocking.
 struct OpSet {

@@ -92,6 +92,18 @@ void open_switches() {
     seen = look();
 }
 
+bool switch_offloading(const std::string& text) {
+    if (!active() || tuning_settings.deterministic != 0) return false;
+    try {
+        const OpSet ops = parse_switch(text, runtime().settings.selection.ops);
+        const std::lock_guard lock(switches_mutex);
+        if (runtime().rank == 0) want(ops);
+        return true;
+    } catch (const std::invalid_argument&) {
+        return false;
+    }
+}
+
 Switch wanted_switch() {
     const std::lock_guard lock(switches_mutex);
     read_control_file();

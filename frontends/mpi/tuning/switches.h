@@ -21,6 +21,10 @@ struct Switch {
 // std::invalid_argument.
 OpSet parse_switch(const std::string& text, OpSet settings);
 
+// A switch by a tool, in the words of parse_switch(). Rank 0's counts; others only check it. False if it has
+// no effect, because the words are wrong or nothing can be switched.
+bool switch_offloading(const std::string& text);
+
 // On rank 0, in MPI_Init: ignores the present contents of the control file, which belong to another job.
 void open_switches();
 // On rank 0: the latest switch. Reads the control file, and reports if it cannot be read.

@@ -287,6 +287,9 @@ def show_variables(rows: list[dict], json: bool) -> None:
         meaning = [console.escape(row[column]) for column in ("accepted", "meaning")]
         shown.add_row(row["name"], value, row["from"], *meaning)
     console.out.print(shown)
+    console.out.print(
+        "Tools for MPI_T see those that the MPI front end reads as control variables, in small letters."
+    )
 
 
 def show(found: dict) -> None:
