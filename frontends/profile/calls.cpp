@@ -12,6 +12,8 @@ namespace {
 
 #define SITE __builtin_return_address(0)
 
+constexpr const char* receive = "Recv";
+
 int peer_of(int rank) {
     if (rank == MPI_PROC_NULL) return -2;
     return rank == MPI_ANY_SOURCE ? -1 : rank;
@@ -30,20 +32,60 @@ CallKind message(Recorder& recorder, const char* name, const void* site, int cou
     return kind;
 }
 
+// Blocking messages. Neither MPI makes calls of its own from inside one.
+template <typename... Words>
+bool repeats(const Words&... words) {
+    return recorder_of_thread != nullptr && recorder_of_thread->repeats(words...);
+}
+
+template <typename Call>
+int record_blocking(const Message& its, const Call& call) {
+    Scope recording;
+    const int result = call();
+    if (!recording) return result;
+    const auto& [count, type, peer, tag] = its.half;
+    CallKind kind = message(*recording.operator->(), its.name, its.site, count, type, peer, tag, its.comm);
+    if (its.received.type != MPI_DATATYPE_NULL) {
+        kind.other_peer = peer_of(its.received.peer);
+        kind.other_tag = tag_of(its.received.tag);
+        kind.other_bytes = bytes_of(its.received.count, its.received.type);
+    }
+    recording->leave(kind, &its);
+    return result;
+}
+
+// Out of line, so that calls that repeat() have no frame.
+using Send = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+[[gnu::noinline]] int record_send(Send host, const char* name, const void* site, const void* buffer,
+                                  int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+    return record_blocking({name, site, comm, {count, type, dest, tag}, {}},
+                           [&] { return host(buffer, count, type, dest, tag, comm); });
+}
+
+[[gnu::noinline]] int record_receive(const void* site, void* buffer, int count, MPI_Datatype type, int source,
+                                     int tag, MPI_Comm comm, MPI_Status* status) {
+    return record_blocking({receive, site, comm, {count, type, source, tag}, {}},
+                           [&] { return PMPI_Recv(buffer, count, type, source, tag, comm, status); });
+}
+
 // Requests of one completing call: their handles and ages before the host's call.
 struct Completing {
     std::vector<MPI_Request> handles;
     std::vector<std::uint64_t> ages, list;
+    std::vector<std::size_t> done;  // requests that are complete, by number
 
     void note(Recorder& recorder, int count, const MPI_Request* requests) {
         handles.assign(requests, requests + std::max(0, count));
         ages.clear();
         list.clear();
+        done.clear();
         for (const MPI_Request request : handles)
             ages.push_back(recorder.posts_ago(request));
     }
     void add(std::size_t index) {
-        if (ages[index] != 0) list.push_back(ages[index]);
+        if (ages[index] == 0) return;
+        list.push_back(ages[index]);
+        done.push_back(index);
     }
     void add_all() {
         for (std::size_t i = 0; i < ages.size(); ++i)
@@ -54,9 +96,8 @@ struct Completing {
         kind.list = list;
         recorder.leave(kind);
         const std::uint64_t each = recorder.last_inside() / std::max<std::size_t>(1, list.size());
-        for (std::size_t i = 0; i < handles.size(); ++i)
-            if (ages[i] != 0 && std::find(list.begin(), list.end(), ages[i]) != list.end())
-                recorder.completed(handles[i], each);
+        for (const std::size_t index : done)
+            recorder.completed(handles[index], each);
     }
 };
 Completing completing;  // used by the thread that records
@@ -120,14 +161,12 @@ extern "C" OFFPATH_API int MPI_Type_free(MPI_Datatype* type) {
 
 // Messages
 
-#define PROFILED_SEND(NAME)                                                                                \
-    extern "C" OFFPATH_API int MPI_##NAME(const void* buffer, int count, MPI_Datatype type, int dest,      \
-                                          int tag, MPI_Comm comm) {                                        \
-        Scope recording;                                                                                   \
-        const int result = PMPI_##NAME(buffer, count, type, dest, tag, comm);                              \
-        if (recording)                                                                                     \
-            recording->leave(message(*recording.operator->(), #NAME, SITE, count, type, dest, tag, comm)); \
-        return result;                                                                                     \
+#define PROFILED_SEND(NAME)                                                                           \
+    extern "C" OFFPATH_API int MPI_##NAME(const void* buffer, int count, MPI_Datatype type, int dest, \
+                                          int tag, MPI_Comm comm) {                                   \
+        if (repeats(#NAME, SITE, comm, Message::Half{count, type, dest, tag}))                        \
+            return PMPI_##NAME(buffer, count, type, dest, tag, comm);                                 \
+        return record_send(PMPI_##NAME, #NAME, SITE, buffer, count, type, dest, tag, comm);           \
     }
 PROFILED_SEND(Send)
 PROFILED_SEND(Bsend)
@@ -151,11 +190,9 @@ PROFILED_ISEND(Irsend)
 
 extern "C" OFFPATH_API int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag,
                                     MPI_Comm comm, MPI_Status* status) {
-    Scope recording;
-    const int result = PMPI_Recv(buffer, count, type, source, tag, comm, status);
-    if (recording)
-        recording->leave(message(*recording.operator->(), "Recv", SITE, count, type, source, tag, comm));
-    return result;
+    if (repeats(receive, SITE, comm, Message::Half{count, type, source, tag}))
+        return PMPI_Recv(buffer, count, type, source, tag, comm, status);
+    return record_receive(SITE, buffer, count, type, source, tag, comm, status);
 }
 
 extern "C" OFFPATH_API int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag,
@@ -172,33 +209,23 @@ extern "C" OFFPATH_API int MPI_Sendrecv(const void* sent, int sent_count, MPI_Da
                                         int sent_tag, void* received, int received_count,
                                         MPI_Datatype received_type, int source, int received_tag,
                                         MPI_Comm comm, MPI_Status* status) {
-    Scope recording;
-    const int result = PMPI_Sendrecv(sent, sent_count, sent_type, dest, sent_tag, received, received_count,
-                                     received_type, source, received_tag, comm, status);
-    if (!recording) return result;
-    CallKind kind =
-        message(*recording.operator->(), "Sendrecv", SITE, sent_count, sent_type, dest, sent_tag, comm);
-    kind.other_peer = peer_of(source);
-    kind.other_tag = tag_of(received_tag);
-    kind.other_bytes = bytes_of(received_count, received_type);
-    recording->leave(kind);
-    return result;
+    const Message::Half to{sent_count, sent_type, dest, sent_tag};
+    const Message::Half from{received_count, received_type, source, received_tag};
+    const char* const name = "Sendrecv";
+    const auto call = [&] {
+        return PMPI_Sendrecv(sent, sent_count, sent_type, dest, sent_tag, received, received_count,
+                             received_type, source, received_tag, comm, status);
+    };
+    return repeats(name, SITE, comm, to, from) ? call() : record_blocking({name, SITE, comm, to, from}, call);
 }
 
 extern "C" OFFPATH_API int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest,
                                                 int sent_tag, int source, int received_tag, MPI_Comm comm,
                                                 MPI_Status* status) {
-    Scope recording;
-    const int result =
-        PMPI_Sendrecv_replace(buffer, count, type, dest, sent_tag, source, received_tag, comm, status);
-    if (!recording) return result;
-    CallKind kind =
-        message(*recording.operator->(), "Sendrecv_replace", SITE, count, type, dest, sent_tag, comm);
-    kind.other_peer = peer_of(source);
-    kind.other_tag = tag_of(received_tag);
-    kind.other_bytes = kind.bytes;
-    recording->leave(kind);
-    return result;
+    const Message::Half to{count, type, dest, sent_tag}, from{count, type, source, received_tag};
+    return record_blocking({"Sendrecv_replace", SITE, comm, to, from}, [&] {
+        return PMPI_Sendrecv_replace(buffer, count, type, dest, sent_tag, source, received_tag, comm, status);
+    });
 }
 
 extern "C" OFFPATH_API int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {

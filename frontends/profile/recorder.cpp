@@ -11,6 +11,11 @@ namespace {
 // The thread's CPU time costs a system call: it is read only around intervals of this many ticks, between 5
 // and 50 microseconds on today's machines.
 constexpr std::uint64_t long_interval = 50'000;
+// Iterations whose clocks are not read, after one whose clocks are, and how many ticks they may take.
+constexpr std::uint64_t least_timed_rounds = 64, most_untimed_rounds = 255, least_untimed_rounds = 4;
+constexpr std::uint64_t longest_rest = 4 * long_interval;
+// The part of such iterations' time that may be more than expected.
+constexpr double most_surplus = 0.05;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15;
@@ -60,7 +65,11 @@ std::uint64_t Recorder::preempted(std::uint64_t now) {
 
 void Recorder::enter() {
     entered_ = ticks();
-    std::uint64_t compute = entered_ - left_;
+    if (resting_) return end_rest();
+    add_compute(entered_ - left_);
+}
+
+void Recorder::add_compute(std::uint64_t compute) {
     if (compute >= long_interval) {
         // What was lost since the last reading was lost here: a shorter interval would have been long too.
         const std::uint64_t lost = std::min(preempted(entered_), compute);
@@ -69,6 +78,61 @@ void Recorder::enter() {
     }
     compute_ += compute;
     total_compute_ += compute;
+}
+
+void Recorder::rest_if_useful() {
+    if (sequence_.timed_rounds() == 0) rest_from_ = least_timed_rounds;
+    if (sequence_.timed_rounds() < rest_from_) return;
+    const std::vector<Node>& body = sequence_.body();
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < body.size(); ++i) {
+        const Times& its = sequence_.timed()[i];
+        if (kinds_[body[i].call].message.name == nullptr || its.tests != 0) return;
+        sum += its.compute + its.inside;
+    }
+    const std::uint64_t rounds = longest_rest * sequence_.timed_rounds() / std::max<std::uint64_t>(1, sum);
+    if (rounds < least_untimed_rounds) return;
+    untimed_ = untimed_left_ = std::min(rounds, most_untimed_rounds) * body.size();
+    rest_.clear();
+    for (const Node& node : body)
+        rest_.push_back(kinds_[node.call].message);
+    expected_ = rest_.data();
+    resting_ = true;
+}
+
+void Recorder::end_rest() {
+    resting_ = false;
+    expected_ = nullptr;
+    sequence_.append_untimed(untimed_ - untimed_left_);
+    const std::uint64_t elapsed = entered_ - left_;
+    const double usual = sequence_.usual_ticks(false), with_next = sequence_.usual_ticks(true);
+    if (std::exchange(untimed_left_, 0) != 0) {
+        // Another call than the loop's next one: what the untimed calls did not take came before it.
+        const double taken = std::min(static_cast<double>(elapsed), usual);
+        const double factor = usual > 0 ? taken / usual : 0;
+        total_compute_ += sequence_.settle(factor, factor);
+        return add_compute(elapsed - static_cast<std::uint64_t>(taken));
+    }
+    const double factor = static_cast<double>(elapsed) / std::max(1.0, with_next);
+    const double ran = part_that_ran(static_cast<double>(elapsed), with_next);
+    const std::uint64_t computed = sequence_.settle(factor * ran, factor);
+    const auto next = static_cast<std::uint64_t>(factor * ran * (with_next - usual));
+    preempted_ += static_cast<std::uint64_t>(static_cast<double>(computed + next) * (1 / ran - 1));
+    compute_ += next;
+    total_compute_ += computed + next;
+}
+
+// The part of a rest in which the thread ran. Notes whether the rest was longer than expected.
+double Recorder::part_that_ran(double elapsed, double expected) {
+    rested_ += elapsed;
+    const double surplus = elapsed - expected;
+    if (surplus < long_interval) return 1;
+    const double lost = std::min(surplus, static_cast<double>(preempted(entered_)));
+    // Nobody knows which of the calls lasted longer, or which computation. If the time in question is a part
+    // that matters, the next rest is far away.
+    surplus_ += surplus - lost;
+    if (surplus_ > most_surplus * rested_) rest_from_ = 2 * sequence_.timed_rounds();
+    return std::max(1e-3, 1 - lost / elapsed);
 }
 
 void Recorder::leave_unrecorded() {
@@ -82,13 +146,15 @@ void Recorder::leave_in_vain() {
     ++tests_;
 }
 
-std::uint32_t Recorder::leave(const CallKind& kind) {
+std::uint32_t Recorder::leave(const CallKind& kind, const Message* message) {
     leave_unrecorded();
     const std::uint32_t number = number_of(kind);
+    if (message != nullptr) kinds_[number].message = *message;
     const Times times{compute_, inside_, tests_};
     compute_ = tests_ = 0;
     const std::uint64_t lost = sequence_.lost();
     sequence_.append(number, times);
+    if (sequence_.between_iterations()) rest_if_useful();
     if (sequence_.lost() != lost) {
         Kind& its = kinds_[number];
         ++its.lost_count;

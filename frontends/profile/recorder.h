@@ -36,6 +36,20 @@ struct CallKind {
     std::span<const std::uint64_t> list;
 };
 
+// A blocking message, or two in MPI_Sendrecv, in the program's words.
+struct Message {
+    struct Half {
+        int count = 0;
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        int peer = 0, tag = 0;
+        bool operator==(const Half&) const = default;
+    };
+    const char* name = nullptr;  // without MPI_
+    const void* site = nullptr;
+    MPI_Comm comm = MPI_COMM_NULL;
+    Half half, received;
+};
+
 // How long non-blocking operations of one kind were outstanding.
 struct OutstandingTime {
     std::uint64_t count = 0, compute = 0, waited = 0;
@@ -45,10 +59,28 @@ class Recorder {
   public:
     static constexpr std::size_t most_kinds = 50'000, most_arrivals = 32'768;
 
+    // Loops of short calls. Reading the clock costs more than they may wait for, so some iterations of such a
+    // loop go by without: their times are those of the whole, spread as those of the other iterations are.
+    // True: this is one of their calls. It is counted, and nothing else need be recorded.
+    bool repeats(const char* name, const void* site, MPI_Comm comm, const Message::Half& half) {
+        const Message* const next = expected_;
+        if (next == nullptr || next->site != site || next->half != half || next->comm != comm ||
+            next->name != name)
+            return false;
+        expected_ = next == &rest_.back() ? rest_.data() : next + 1;
+        if (--untimed_left_ == 0) expected_ = nullptr;
+        return true;
+    }
+    bool repeats(const char* name, const void* site, MPI_Comm comm, const Message::Half& half,
+                 const Message::Half& received) {
+        return expected_ != nullptr && expected_->received == received && repeats(name, site, comm, half);
+    }
+    // Handles that messages name may mean something else from now on.
+    void repeat_no_more() { expected_ = nullptr; }
     // The program's time outside MPI ends, or begins again. Between them the host's call runs.
     void enter();
     // `kind.list` is copied. Returns the number of the kind.
-    std::uint32_t leave(const CallKind& kind);
+    std::uint32_t leave(const CallKind& kind, const Message* message = nullptr);
     // The same for a collective of `kind.comm`; also notes when the rank arrived.
     std::uint32_t leave_collective(const CallKind& kind);
     // The call was a test that found nothing.
@@ -87,6 +119,7 @@ class Recorder {
         Times lost;  // of calls that the sequence had no room for
         std::uint64_t lost_count = 0;
         OutstandingTime window;
+        Message message;  // the last one of this kind
     };
     struct Communicator {
         std::vector<int> members;
@@ -111,6 +144,10 @@ class Recorder {
     };
 
     std::uint32_t number_of(const CallKind& kind);
+    void rest_if_useful();
+    void end_rest();
+    double part_that_ran(double elapsed, double expected);
+    void add_compute(std::uint64_t ticks);
     void note_arrival(std::uint32_t number);
     std::size_t slot_of(MPI_Request request) const;
     void grow();
@@ -140,6 +177,12 @@ class Recorder {
 
     std::uint64_t entered_ = 0, left_ = 0, compute_ = 0, inside_ = 0, tests_ = 0;
     std::uint64_t total_compute_ = 0, posts_ = 0;
+    bool resting_ = false;
+    std::vector<Message> rest_;  // the calls of the loop
+    const Message* expected_ = nullptr;
+    std::size_t untimed_ = 0, untimed_left_ = 0;  // calls of the rest, and those to come
+    std::uint64_t rest_from_ = 0;                 // iterations with times
+    double rested_ = 0, surplus_ = 0;             // ticks: of all rests, and beyond what was expected
     // Readings of the thread's CPU time, beside that of the clock.
     struct Reading {
         std::uint64_t ticks = 0, wall_ns = 0, cpu_ns = 0;

@@ -9,7 +9,6 @@ namespace {
 
 std::unique_ptr<Recorder> the_recorder;
 bool in_call = false;  // of the thread that records
-thread_local bool records = false;
 std::string folder;
 
 struct SizedType {
@@ -26,7 +25,9 @@ void append_blocks(int ranks, const int* counts, MPI_Datatype type) {
 
 }  // namespace
 
-Scope::Scope() : recorder_(records && !in_call ? the_recorder.get() : nullptr) {
+constinit thread_local Recorder* recorder_of_thread = nullptr;
+
+Scope::Scope() : recorder_(recorder_of_thread != nullptr && !in_call ? recorder_of_thread : nullptr) {
     if (recorder_ == nullptr) return;
     in_call = true;
     recorder_->enter();
@@ -42,17 +43,18 @@ void begin_profile() {
     folder = named;
     the_recorder = std::make_unique<Recorder>();
     the_recorder->begin();
-    records = true;
+    recorder_of_thread = the_recorder.get();
 }
 
 void end_profile() {
-    if (!records) return;
-    records = false;
+    if (recorder_of_thread == nullptr) return;
+    recorder_of_thread = nullptr;
     the_recorder->write(folder.c_str());
 }
 
 void forget_datatypes() {
     last_type = {};
+    if (recorder_of_thread != nullptr) recorder_of_thread->repeat_no_more();
 }
 
 std::uint64_t bytes_of(int count, MPI_Datatype type) {

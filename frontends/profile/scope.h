@@ -21,6 +21,9 @@ class Scope {
     Recorder* recorder_;
 };
 
+// The recorder in the thread that records, else null. A call from inside MPI has it too.
+extern constinit thread_local Recorder* recorder_of_thread;
+
 // Reads where the profile goes and what the host's MPI has: after MPI_Init.
 void begin_profile();
 // Writes the profile: before the host's MPI_Finalize.

@@ -70,9 +70,46 @@ void Sequence::end_loop() {
     for (std::size_t i = 0; i < iteration_.size(); ++i) {
         ++loop.body[i].count;
         add(loop.body[i].times, iteration_[i]);
+        add(timed_[i], iteration_[i]);
     }
+    ++timed_rounds_;
     ++loop.iterations;
     iteration_.clear();
+}
+
+void Sequence::append_untimed(std::size_t calls) {
+    untimed_rounds_ = static_cast<std::uint32_t>(calls / body().size());
+    untimed_at_ = calls % body().size();
+}
+
+double Sequence::usual_ticks(bool with_next) const {
+    std::uint64_t ticks = with_next ? timed_[untimed_at_].compute : 0;
+    for (std::size_t i = 0; i < timed_.size(); ++i)
+        ticks += (untimed_rounds_ + (i < untimed_at_ ? 1 : 0)) * (timed_[i].compute + timed_[i].inside);
+    return static_cast<double>(ticks) / static_cast<double>(timed_rounds_);
+}
+
+std::uint64_t Sequence::settle(double compute_factor, double inside_factor) {
+    Node& loop = nodes_.back();
+    std::uint64_t compute = 0;
+    const auto part = [this](double factor, std::uint64_t sum, std::uint32_t rounds) {
+        return static_cast<std::uint64_t>(factor * static_cast<double>(sum) * rounds /
+                                          static_cast<double>(timed_rounds_));
+    };
+    const auto its = [&](const Times& timed, std::uint32_t rounds) {
+        const Times times{part(compute_factor, timed.compute, rounds),
+                          part(inside_factor, timed.inside, rounds), 0};
+        compute += times.compute;
+        return times;
+    };
+    for (std::size_t i = 0; i < loop.body.size(); ++i) {
+        loop.body[i].count += untimed_rounds_;
+        add(loop.body[i].times, its(timed_[i], untimed_rounds_));
+        if (i < untimed_at_) iteration_.push_back(its(timed_[i], 1));
+    }
+    loop.iterations += std::exchange(untimed_rounds_, 0);
+    untimed_at_ = 0;
+    return compute;
 }
 
 void Sequence::leave_loop() {
@@ -161,6 +198,8 @@ void Sequence::open_loop() {
     open_ = std::all_of(loop.body.begin(), loop.body.end(),
                         [](const Node& node) { return node.call != Node::loop; });
     iteration_.clear();
+    timed_.assign(loop.body.size(), {});
+    timed_rounds_ = 0;
 }
 
 void Sequence::close() {

@@ -36,6 +36,21 @@ class Sequence {
     explicit Sequence(std::size_t limit = 100'000) : limit_(limit) {}
 
     void append(std::uint32_t call, const Times& times);
+
+    // Calls whose times nobody read. They begin where an iteration of the open loop has ended, and each is
+    // the loop's next one. settle() ends them: it spreads `ticks` over them as the times of its timed
+    // iterations are spread, and returns those of computations.
+    bool between_iterations() const { return open_ && iteration_.empty(); }
+    const std::vector<Node>& body() const { return nodes_.back().body; }  // of the open loop
+    // Of the iterations since the loop was opened whose times were read: the sums for each call of the body.
+    const std::vector<Times>& timed() const { return timed_; }
+    std::uint64_t timed_rounds() const { return timed_rounds_; }
+    void append_untimed(std::size_t calls);
+    // How long the untimed calls take if they last as long as the timed ones. `with_next` adds the
+    // computation before the call after them.
+    double usual_ticks(bool with_next) const;
+    std::uint64_t settle(double compute_factor, double inside_factor);
+
     // Call when nothing is appended any more, before nodes() is read.
     void close();
     const std::vector<Node>& nodes() const { return nodes_; }
@@ -55,8 +70,12 @@ class Sequence {
     std::vector<std::uint64_t> keys_;     // of each node; equal nodes have equal ones
     std::vector<std::uint32_t> lengths_;  // of each node's body; 0: a call
     std::vector<Times> iteration_;        // of the open loop, which the list ends with: the calls so far
-    std::size_t used_ = 0;                // nodes, those in bodies included
+    std::vector<Times> timed_;
+    std::uint64_t timed_rounds_ = 0;
+    std::size_t used_ = 0;  // nodes, those in bodies included
     std::uint64_t lost_ = 0;
+    std::uint32_t untimed_rounds_ = 0;  // complete iterations
+    std::size_t untimed_at_ = 0;        // calls of the one after them
     bool open_ = false;
 };
 

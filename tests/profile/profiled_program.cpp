@@ -32,6 +32,13 @@ int main(int argc, char** argv) {
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     MPI_Recv(received.data(), block, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    // A loop whose times the profiler does not always read, and a computation after it.
+    for (int i = 0; i < 20'000; ++i) {
+        MPI_Send(sent.data(), 8, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
+        MPI_Ssend(sent.data(), i == 15'000 ? 16 : 8, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
+    }
+    for (const double end = MPI_Wtime() + 0.05; MPI_Wtime() < end;) {
+    }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Comm_free(&half);
     MPI_Finalize();

@@ -87,6 +87,45 @@ TEST(Sequence, AnyOrderIsKept) {
     }
 }
 
+// 10 timed iterations of calls 1, 2, 3 with times 100 and 1, 200 and 2, 300 and 3; then some without times.
+Sequence with_untimed(std::size_t untimed) {
+    Sequence sequence;
+    for (int i = 0; i < 10; ++i)
+        for (std::uint32_t call = 1; call <= 3; ++call)
+            sequence.append(call, {100 * call, call, 0});
+    sequence.append_untimed(untimed);
+    return sequence;
+}
+
+TEST(Sequence, UntimedCallsTakeTheirShareOfTheWhole) {
+    Sequence sequence = with_untimed(300);
+    ASSERT_TRUE(sequence.between_iterations());
+    EXPECT_DOUBLE_EQ(sequence.usual_ticks(false), 100 * 606);
+    EXPECT_DOUBLE_EQ(sequence.usual_ticks(true), 100 * 606 + 100);
+    EXPECT_EQ(sequence.settle(0.5, 2), 30'000u);
+    sequence.close();
+    ASSERT_EQ(sequence.nodes().size(), 1u);
+    EXPECT_EQ(sequence.nodes()[0].iterations, 110u);
+    const Node& second = sequence.nodes()[0].body[1];
+    EXPECT_EQ(second.count, 110u);
+    EXPECT_EQ(second.times.compute, 10u * 200 + 100 * 100);
+    EXPECT_EQ(second.times.inside, 10u * 2 + 100 * 4);
+}
+
+TEST(Sequence, UntimedCallsMayEndWithinAnIteration) {
+    Sequence sequence = with_untimed(5);
+    EXPECT_EQ(sequence.settle(1, 1), 900u);
+    sequence.append(9, {7, 7, 0});
+    sequence.close();
+    std::vector<std::uint32_t> found, expected;
+    unfold(sequence.nodes(), found);
+    for (int i = 0; i < 11; ++i)
+        expected.insert(expected.end(), {1, 2, 3});
+    expected.insert(expected.end(), {1, 2, 9});
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(sum_of(sequence.nodes()), 11u * 6 + 3 + 7);
+}
+
 TEST(Sequence, CallsBeyondTheLimitAreCounted) {
     Sequence sequence(10);
     for (std::uint32_t call = 0; call < 25; ++call)

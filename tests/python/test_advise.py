@@ -18,7 +18,7 @@ RANKS = 3
 # Calls of each rank of tests/profile/profiled_program.cpp.
 CALLS = {
     "Ialltoall": 10, "Test": 10, "Irecv": 30, "Isend": 30, "Waitall": 30, "Allreduce": 10, "Sendrecv": 10,
-    "Recv": 1, "Barrier": 1, "Comm_split": 1, "Comm_free": 1,
+    "Send": 20_000, "Ssend": 20_000, "Recv": 1, "Barrier": 1, "Comm_split": 1, "Comm_free": 1,
 }  # fmt: skip
 
 
@@ -56,6 +56,10 @@ def test_a_program_is_profiled_and_replayed(offpath, tmp_path, mpi):
     ranks = profiles.read(profile).ranks
     loops = [node for node in ranks[0]["sequence"] if isinstance(node, dict)]
     assert loops and loops[0]["body"]
+    # The computation after many short calls is not theirs.
+    counted = profiles.sites_of(profiles.read(profile)).values()
+    before = {site.call: site.compute_s for site in counted}
+    assert before["Barrier"] > 0.02 > 10 * (before["Send"] + before["Ssend"])
     # The same profile again, by itself, and for the device's engine alone.
     again = offpath("advise", f"--profile={profile}", "--platform=thor-bf2", "--nodes=3")
     assert again.returncode == 0 and "3 ranks on 3 nodes of thor-bf2" in again.stdout, again.stderr
