@@ -18,6 +18,7 @@ from offpath.commands import (
     model,
     report,
     run,
+    signatures,
     sim,
     soak,
     study,
@@ -41,6 +42,7 @@ app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
 app.add_typer(study.app, name="study")
 app.add_typer(model.app, name="model")
+app.add_typer(signatures.app, name="signatures")
 app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("env")(env.env)
 app.command("info")(info.info)

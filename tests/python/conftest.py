@@ -22,7 +22,8 @@ def command(*arguments: str, user: int | None = None) -> list[str]:
 
 
 def environment(**extra: str) -> dict[str, str]:
-    return dict(os.environ) | {"PYTHONPATH": str(SOURCE_ROOT / "python"), "COLUMNS": "200"} | extra
+    ours = {"PYTHONPATH": str(SOURCE_ROOT / "python"), "COLUMNS": "200", "OFFPATH_SIGNATURES": "off"}
+    return dict(os.environ) | ours | extra
 
 
 @pytest.fixture

@@ -23,14 +23,16 @@
 #include "tuning/explain.h"
 #include "tuning/job_settings.h"
 #include "tuning/samples.h"
+#include "tuning/signature_file.h"
 #include "tuning/switches.h"
 
 namespace offpath::mpi {
 namespace {
 
 // Only rank 0 opens the switches.
-void open_switches_of_job() {
+void open_tuning_of_job() {
     if (runtime().rank == 0) open_switches();
+    read_signature();
 }
 
 void end_tuning_of(Team& team) {
@@ -60,8 +62,9 @@ constexpr Part table[] = {
      .counters = p2p::counters},
     {.finish = answer_until_all_end},
     {.agree_on_settings = agree_on_tuning,
-     .open = open_switches_of_job,
+     .open = open_tuning_of_job,
      .finish = forget_samples,
+     .close = keep_what_was_learned,
      .team_made = open_tuning,
      .communicator_ends = end_tuning_of},
     {.open = open_communicators, .close = close_communicators},

@@ -14,6 +14,7 @@
 #include "job_settings.h"
 #include "runtime/error_handlers.h"
 #include "runtime/runtime.h"
+#include "signature_file.h"
 #include "switches.h"
 
 namespace offpath::mpi {
@@ -114,7 +115,8 @@ TeamShape shape_of(const std::vector<int>& members) {
 }  // namespace
 
 TeamTuning::TeamTuning(const Table& table, TeamShape shape, std::uint64_t team_id)
-    : choices(runtime().settings.selection, table, shape, tuning_settings.first_trial_after),
+    : choices(runtime().settings.selection, table, shape, tuning_settings.first_trial_after,
+              remembered_rows()),
       id(team_id),
       agreed_ns(now_ns()) {}
 
@@ -154,10 +156,17 @@ void open_tuning(Team& team, const std::vector<int>& members) {
 
 void close_tuning(Team& team) {
     if (team.tuning == nullptr) return;
+    remember(team.tuning->choices.learned());
     const std::lock_guard lock(agreements_mutex);
     std::erase(teams, &team);
     std::uint64_t& calls = bucket_of(calls_of_gone, team);
     calls = std::max(calls, team.tuning->choices.calls());
+}
+
+void keep_what_was_learned() {
+    for (const Team* team : teams)
+        remember(team->tuning->choices.learned());
+    write_signature();
 }
 
 }  // namespace offpath::mpi

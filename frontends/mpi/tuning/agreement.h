@@ -40,4 +40,8 @@ void agree(Team& team, MPI_Comm comm);
 void open_tuning(Team& team, const std::vector<int>& members);
 void close_tuning(Team& team);
 
+// In MPI_Finalize: hands what the communicators have learned to the next run of the program
+// (signature_file.h).
+void keep_what_was_learned();
+
 }  // namespace offpath::mpi

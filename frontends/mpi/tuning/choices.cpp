@@ -1,7 +1,6 @@
 #include "choices.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace offpath::mpi {
 namespace {
@@ -22,15 +21,12 @@ std::uint64_t at_least_one(std::uint64_t bytes) {
 
 }  // namespace
 
-unsigned size_class(std::uint64_t bytes) {
-    return static_cast<unsigned>(std::bit_width(bytes));
-}
-
 Choices::Choices(const Selection& selection, const Table& table, TeamShape shape,
-                 std::uint64_t first_trial_after)
+                 std::uint64_t first_trial_after, std::span<const LearnedRow> remembered)
     : table_(&table),
       shape_(shape),
       first_trial_after_(selection.given ? 0 : first_trial_after),
+      remembered_(remembered),
       asked_for_(selection.ops) {
     ops_ = selection.ops;
     for (std::size_t i = 0; i < op_count; ++i) {
@@ -150,11 +146,23 @@ Slot* Choices::find_slot(Op op, std::uint64_t bytes) const {
 Slot* Choices::make_slot(Op op, std::uint64_t bytes, bool device) {
     const std::uint64_t least = at_least_one(thresholds_[index(op)].bytes) / tried_below_switch_over;
     std::vector<TableRow> rows = table_->nearest(op, shape_);
-    const bool open = device || bytes >= least || at_size(rows, bytes).has_value();
+    const LearnedRow* const known = find_row(remembered_, op, shape_, bytes);
+    const bool open = device || bytes >= least || at_size(rows, bytes).has_value() || known != nullptr;
     if (!open || slots_.size() >= most_slots) return nullptr;
     slots_.push_back(std::make_unique<Slot>(op, bytes, device ? Engine::device : Engine::host,
-                                            std::move(rows), least, first_trial_after_));
+                                            std::move(rows), least, first_trial_after_,
+                                            known != nullptr ? &known->what : nullptr));
     return slots_.back().get();
+}
+
+std::vector<LearnedRow> Choices::learned() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<LearnedRow> rows;
+    for (const auto& slot : slots_) {
+        const std::optional<Remembered> what = slot->learned();
+        if (what) rows.push_back({slot->op(), shape_, slot->bytes(), slot->calls(), *what});
+    }
+    return rows;
 }
 
 void Choices::add_sample(Slot& slot, const Slot::Call& call, const Sample& sample) {

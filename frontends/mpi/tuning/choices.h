@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "refinement.h"
+#include "signature.h"
 #include "table.h"
 
 namespace offpath::mpi {
@@ -40,7 +41,9 @@ struct Choice {
 class Choices {
   public:
     // `first_trial_after`: the number of calls before the first trial of the other engine; 0: never.
-    Choices(const Selection& selection, const Table& table, TeamShape shape, std::uint64_t first_trial_after);
+    // `remembered`: what an earlier run of the program has learned, the same on all ranks; it outlives this.
+    Choices(const Selection& selection, const Table& table, TeamShape shape, std::uint64_t first_trial_after,
+            std::span<const LearnedRow> remembered = {});
 
     // For the next collective, whose bytes all ranks know alike. With Engines::same, the engine depends only
     // on the switch-over, and the call is neither tried nor measured.
@@ -81,6 +84,8 @@ class Choices {
     Source source(Op op) const { return thresholds_[static_cast<std::size_t>(op)].source; }
     std::vector<TableRow> rows(Op op) const { return table_->nearest(op, shape_); }
     const std::vector<std::unique_ptr<Slot>>& slots() const { return slots_; }
+    // What a later run may start from.
+    std::vector<LearnedRow> learned() const;
 
   private:
     struct Threshold {
@@ -100,6 +105,7 @@ class Choices {
     const Table* table_;
     TeamShape shape_;
     std::uint64_t first_trial_after_;
+    std::span<const LearnedRow> remembered_;
     std::array<Threshold, op_count> thresholds_{};
     // One bit per class of sizes; blocking calls separately.
     std::array<std::array<std::uint64_t, op_count>, 2> seen_{};
@@ -118,8 +124,5 @@ class Choices {
     mutable std::mutex mutex_;  // guards samples and switches
     std::vector<std::unique_ptr<Slot>> slots_;
 };
-
-// The sizes between two powers of two are one class.
-unsigned size_class(std::uint64_t bytes);
 
 }  // namespace offpath::mpi

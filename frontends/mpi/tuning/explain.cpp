@@ -93,7 +93,10 @@ void explain_kept_choice(const Team& team, Op op, Form form, std::uint64_t bytes
     say(fmt::format("{} on {}, {}: {}; {}{}{}", call_name(op, form), place(team), sizes(op, cls),
                     choice.device ? "device" : "host", switch_over_of(choices, op, form),
                     measured(choices, op, bytes),
-                    choice.engines == Engines::same ? "; sums that round keep their engine" : ""));
+                    choice.engines == Engines::same ? "; sums that round keep their engine"
+                    : choice.sampled != nullptr && choice.sampled->is_remembered()
+                        ? "; an earlier run of the program has learned this"
+                        : ""));
 }
 
 void explain_finding(const Team& team, const Slot& slot) {

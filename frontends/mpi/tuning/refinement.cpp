@@ -31,6 +31,10 @@ constexpr std::uint64_t most_waits_needed = 1U << 14;
 // small allreduce for each doubling of the ranks.
 constexpr std::uint64_t cost_of_a_step = 20'000;
 constexpr std::uint64_t most_between = 8;  // calls
+// What an earlier run found is tried again soon if the program waits so many times as long as it did then.
+// That takes this part of the calls before a first trial.
+constexpr double stale = 1.25;
+constexpr std::uint64_t soon = 8;
 // A phase of waiting that no agreement confirms ends.
 constexpr std::uint64_t most_unconfirmed = 16;
 
@@ -68,16 +72,41 @@ Sample Samples::median() const {
 }
 
 Slot::Slot(Op op, std::uint64_t bytes, Engine usual, std::vector<TableRow> rows,
-           std::uint64_t least_worth_trying, std::uint64_t first_trial_after)
+           std::uint64_t least_worth_trying, std::uint64_t first_trial_after, const Remembered* remembered)
     : op_(op),
       bytes_(bytes),
       rows_(std::move(rows)),
       least_worth_trying_(least_worth_trying),
+      first_trial_after_(first_trial_after),
       waits_needed_(first_waits_needed) {
     for (State& state : states_) {
         state.usual = usual;
         state.try_after = first_trial_after;
     }
+    if (remembered == nullptr) return;
+    remembered_ = has_learned_ = true;
+    phase_ = remembered->phase;
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+        states_[i].usual = remembered->engines[i];
+        states_[i].try_after = std::max(first_trial_after, next_trial_after);
+    }
+    for (std::size_t i = 0; i < remembered->seen.size(); ++i) {
+        const Remembered::Seen& seen = remembered->seen[i];
+        state().agreed[i] = {seen.elapsed_s > 0, seen.exposed_s, seen.elapsed_s};
+    }
+    if (state().agreed[at(state().usual)].known)
+        expected_exposed_s_ = state().agreed[at(state().usual)].exposed_s;
+}
+
+std::optional<Remembered> Slot::learned() const {
+    if (!has_learned_) return std::nullopt;
+    Remembered now;
+    now.phase = phase_;
+    for (std::size_t i = 0; i < states_.size(); ++i)
+        now.engines[i] = states_[i].usual;
+    for (std::size_t i = 0; i < now.seen.size(); ++i)
+        if (state().agreed[i].known) now.seen[i] = {state().agreed[i].exposed_s, state().agreed[i].elapsed_s};
+    return now;
 }
 
 bool Slot::is_at_risk() const {
@@ -87,6 +116,8 @@ bool Slot::is_at_risk() const {
 
 void Slot::enter(Phase phase) {
     phase_ = phase;
+    has_learned_ = true;
+    expected_exposed_s_.reset();  // it was of the other phase
     waited_for_ = 0;
     unconfirmed_ = 0;
     if (phase == Phase::computes) waits_needed_ = std::min(2 * waits_needed_, most_waits_needed);
@@ -106,6 +137,7 @@ void Slot::forget_costs() {
 }
 
 void Slot::end_trial() {
+    has_learned_ = true;
     std::uint64_t& after = state().try_after;
     after = after < next_trial_after ? next_trial_after : std::min(2 * after, longest_between_trials);
     go_on(Step::watching);
@@ -124,6 +156,7 @@ Slot::Call Slot::next() {
     call.phase = phase_;
     call.counts = now.calls > 0;
     ++now.calls;
+    ++calls_;
     ++since_agreement_;
     ++unconfirmed_;
     return call;
@@ -166,6 +199,8 @@ bool Slot::conclude(const Words& sums, std::uint64_t ranks, std::uint64_t elapse
         const double each = 1e-9 / static_cast<double>(ranks);
         return Means{of[0] == ranks, static_cast<double>(of[1]) * each, static_cast<double>(of[2]) * each};
     };
+    for (const Engine engine : {Engine::host, Engine::device})
+        if (const Means now = means(engine); now.known) state().agreed[at(engine)] = now;
     return conclude_trial(means(state().usual), means(other(state().usual)));
 }
 
@@ -203,6 +238,7 @@ bool Slot::conclude_trial(const Means& usual, const Means& tried) {
     const State& now = state();
     switch (now.step) {
         case Step::watching:
+            compare_with_memory(usual);
             if (now.calls < now.try_after || !usual.known) return false;
             if (!worth_trying(usual)) {
                 end_trial();
@@ -251,6 +287,14 @@ bool Slot::worth_trying(const Means& usual) {
     finding_ = fmt::format("{}; the table expects {:.3g} ms of waiting on the {}, {:.3g} ms on the {}",
                            words_of(phase_), here * 1e3, name_of(now), there * 1e3, name_of(other(now)));
     return false;
+}
+
+void Slot::compare_with_memory(const Means& usual) {
+    if (!usual.known || !expected_exposed_s_) return;
+    const double more_s = usual.exposed_s - *expected_exposed_s_;
+    if (usual.exposed_s > stale * *expected_exposed_s_ && more_s > least_gain * usual.elapsed_s)
+        state().try_after = std::min(state().try_after, state().calls + first_trial_after_ / soon);
+    expected_exposed_s_.reset();
 }
 
 // The gain is less waiting. If a device takes cores or memory bandwidth from the program, that shows in the

@@ -20,6 +20,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,16 @@ inline const char* name_of(Engine engine) {
 
 // What the program does between post and wait.
 enum class Phase : std::uint8_t { computes, waits };
+
+// What one run of a program hands to the next (signature.h). Trivially copyable.
+struct Remembered {
+    struct Seen {
+        double exposed_s = 0, elapsed_s = 0;  // 0: not measured
+    };
+    Phase phase = Phase::computes;
+    std::array<Engine, 2> engines{};  // by phase
+    std::array<Seen, 2> seen{};       // by engine, in `phase`
+};
 
 // One call as one rank saw it.
 struct Sample {
@@ -72,9 +83,12 @@ class Slot {
     using Words = std::array<std::uint64_t, words>;
 
     // `rows`: what the table knows about the operation here, possibly nothing. `least_worth_trying`: bytes
-    // from which on the device may be tried if the table knows nothing.
+    // from which on the device may be tried if the table knows nothing. `remembered`: of an earlier run; the
+    // slot starts from it and tries the other engine later, or soon if the program waits for longer than it
+    // did.
     Slot(Op op, std::uint64_t bytes, Engine usual, std::vector<TableRow> rows,
-         std::uint64_t least_worth_trying, std::uint64_t first_trial_after = usual_first_trial);
+         std::uint64_t least_worth_trying, std::uint64_t first_trial_after = usual_first_trial,
+         const Remembered* remembered = nullptr);
 
     // The next call.
     struct Call {
@@ -101,6 +115,10 @@ class Slot {
     std::uint64_t bytes() const { return bytes_; }
     Phase phase() const { return phase_; }
     Engine usual() const { return state().usual; }
+    // What a later run may start from; nothing before anything was learned.
+    std::optional<Remembered> learned() const;
+    std::uint64_t calls() const { return calls_; }
+    bool is_remembered() const { return remembered_; }
     // The latest result in words; empty before there is one.
     const std::string& finding() const { return finding_; }
 
@@ -116,6 +134,7 @@ class Slot {
         std::uint64_t calls = 0;  // in this step
         std::uint64_t try_after;  // calls to watch before a trial
         std::array<Samples, 2> samples;
+        std::array<Means, 2> agreed;  // the latest, by engine
     };
 
     State& state() { return states_[static_cast<std::size_t>(phase_)]; }
@@ -127,6 +146,7 @@ class Slot {
     bool conclude_phase(std::uint64_t computed, std::uint64_t waited, std::uint64_t ranks);
     bool conclude_trial(const Means& usual, const Means& tried);
     bool worth_trying(const Means& usual);
+    void compare_with_memory(const Means& usual);
     bool compare(const Means& usual, const Means& tried);
     bool is_worth_leaving_for(const Means& usual, const Means& tried) const;
     void go_on(Step step);
@@ -137,6 +157,7 @@ class Slot {
     std::uint64_t bytes_;
     std::vector<TableRow> rows_;
     std::uint64_t least_worth_trying_;
+    std::uint64_t first_trial_after_;
     Phase phase_ = Phase::computes;
     std::array<State, 2> states_;
     std::uint64_t since_agreement_ = 0;  // calls
@@ -147,6 +168,10 @@ class Slot {
     // Since the last agreement, as seen by this rank.
     std::uint64_t seen_ = 0, seen_computing_ = 0;
     std::string finding_;
+    std::uint64_t calls_ = 0;
+    bool remembered_ = false;
+    bool has_learned_ = false;
+    std::optional<double> expected_exposed_s_;  // in the remembered phase, until it was compared
 };
 
 }  // namespace offpath::mpi

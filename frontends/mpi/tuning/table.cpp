@@ -6,16 +6,17 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <tuple>
 
+#include "json_fields.h"
+
 namespace offpath::mpi {
 namespace {
 
-using Json = nlohmann::json;
+using namespace json_fields;
 
 constexpr std::uint64_t version = 1;
 constexpr std::uint64_t most_ranks = 1U << 30;
@@ -28,51 +29,10 @@ auto key(const TableRow& row) {
     return std::tuple(row.op, row.shape.nodes, row.shape.ranks, row.bytes);
 }
 
-[[noreturn]] void refuse(const std::string& what) {
-    throw std::invalid_argument(what);
-}
-
-const Json& member(const Json& object, const char* name, const std::string& where) {
-    if (!object.is_object()) refuse(fmt::format("{} is no object", where));
-    const auto found = object.find(name);
-    if (found == object.end()) refuse(fmt::format("{} has no \"{}\"", where, name));
-    return *found;
-}
-
-std::uint64_t whole(const Json& object, const char* name, std::uint64_t least, std::uint64_t most,
-                    const std::string& where) {
-    const Json& value = member(object, name, where);
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least ||
-        value.get<std::uint64_t>() > most) {
-        refuse(fmt::format("{}: \"{}\" is {}; accepted are whole numbers from {} to {}", where, name,
-                           value.dump(), least, most));
-    }
-    return value.get<std::uint64_t>();
-}
-
-double real(const Json& object, const char* name, double most, const std::string& where) {
-    const Json& value = member(object, name, where);
-    if (!value.is_number() || !(value.get<double>() >= 0) || value.get<double>() > most)
-        refuse(fmt::format("{}: \"{}\" is {}; accepted are numbers from 0 to {:g}", where, name, value.dump(),
-                           most));
-    return value.get<double>();
-}
-
 Cost cost(const Json& row, const char* engine, const std::string& where) {
     const Json& object = member(row, engine, where);
     const std::string here = fmt::format("{}, \"{}\"", where, engine);
     return {real(object, "pure_s", longest_s, here), real(object, "overlap", 1, here)};
-}
-
-Op operation(const Json& row, const std::string& where) {
-    const Json& name = member(row, "op", where);
-    std::string known;
-    for (std::size_t i = 0; i < op_count; ++i) {
-        const Op op = static_cast<Op>(i);
-        if (name.is_string() && name.get<std::string>() == traits(op).key) return op;
-        known += fmt::format("{}{}", known.empty() ? "" : ", ", traits(op).key);
-    }
-    refuse(fmt::format("{}: \"op\" is {}; accepted are {}", where, name.dump(), known));
 }
 
 TableRow parse_row(const Json& row, const std::string& where) {
@@ -105,12 +65,7 @@ Table::Table(std::vector<TableRow> rows) : rows_(std::move(rows)) {
 }
 
 Table Table::parse(const std::string& text) {
-    Json json;
-    try {
-        json = Json::parse(text);
-    } catch (const Json::exception& error) {
-        refuse(fmt::format("it is no JSON: {}", error.what()));
-    }
+    const Json json = json_fields::parse(text);
     const std::string top = "the table";
     if (whole(json, "offpath_tuning", 0, most_bytes, top) != version) {
         refuse(fmt::format("its version is {}; this library reads version {}: run `offpath tune` again",

@@ -1,0 +1,28 @@
+// Fields of the JSON files of tuning, checked. Each function throws std::invalid_argument, which says what is
+// wrong where, and what is accepted. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "runtime/selection.h"
+
+namespace offpath::mpi::json_fields {
+
+using Json = nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& what);
+
+const Json& member(const Json& object, const char* name, const std::string& where);
+std::uint64_t whole(const Json& object, const char* name, std::uint64_t least, std::uint64_t most,
+                    const std::string& where);
+// From 0 to `most`.
+double real(const Json& object, const char* name, double most, const std::string& where);
+std::string text(const Json& object, const char* name, const std::string& where);
+// The member "op".
+Op operation(const Json& row, const std::string& where);
+// The text as JSON.
+Json parse(const std::string& text);
+
+}  // namespace offpath::mpi::json_fields
