@@ -2,6 +2,7 @@
 
 #include "base/codes.h"
 #include "base/environment.h"
+#include "base/scheduling.h"
 
 #include <fmt/format.h>
 
@@ -18,6 +19,7 @@ namespace {
 constexpr int most_layouts = 16;
 constexpr std::size_t block_alignment = 128;
 constexpr std::uint64_t second_ns = 1'000'000'000;
+constexpr std::uint64_t query_nap_ns = 20'000'000;
 
 }  // namespace
 
@@ -170,6 +172,7 @@ void* Device::allocate(std::int64_t bytes, const void* host) {
     if (void* const shared = shared_.share(*target_, host, static_cast<std::uint64_t>(bytes));
         shared != nullptr)
         return shared;
+    std::call_once(pool_, [this] { target_->open_pool(); });
     std::uint64_t address = 0;
     std::string problem;
     if (target_->allocate(static_cast<std::uint64_t>(bytes), address, problem) == Status::ok)
@@ -236,7 +239,8 @@ std::int32_t Device::finish(Queue* queue, bool wait, bool& done) {
     if (queue->sync == 0) queue->sync = target_->begin_sync(queue->stream);
     std::string problem;
     const Status status =
-        target_->finish(queue->sync, wait, problem, limit_s() * second_ns, too_long(queue->region));
+        wait ? target_->finish(queue->sync, true, problem, limit_s() * second_ns, too_long(queue->region))
+             : target_->look(queue->sync, problem, query_nap_ns);
     done = status != Status::in_progress;
     if (!done) return success;
     queue->sync = 0;
@@ -376,8 +380,12 @@ std::int32_t Device::synchronize(AsyncInfo* async) {
     return result;
 }
 
+// Called by helper threads of libomp, which would otherwise ask again and again. They share the program's
+// cores with a thread in taskwait, which does not sleep, and should not wait for its time slice to end.
 std::int32_t Device::query(AsyncInfo* async) {
     if (async->queue == nullptr) return success;
+    thread_local const bool asked = (ask_for_short_slices(), true);
+    (void)asked;
     bool done;
     const std::int32_t result = finish(static_cast<Queue*>(async->queue), false, done);
     if (done) async->queue = nullptr;

@@ -100,6 +100,7 @@ class Device {
     std::mutex mutex_;
     std::map<const std::byte*, std::size_t> blocks_;  // of device memory in the program, with their bytes
     std::unique_ptr<target::Target> target_;
+    std::once_flag pool_;
     RegionMpi mpi_;
     SharedMemory shared_;
     std::atomic<std::uint64_t> to_device_{0}, from_device_{0}, not_copied_{0};  // bytes

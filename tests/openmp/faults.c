@@ -41,13 +41,32 @@ int main(int count, char** arguments) {
 #pragma omp target enter data map(alloc : nothing[0 : 1L << 44])
     } else if (strcmp(what, "between") == 0) {
         /* The process on the device ends while data are there. */
-        int pid = 0, data[1000] = {0};
+        static int data[1 << 20];
+        int pid = 0;
 #pragma omp target enter data map(to : data)
 #pragma omp target map(from : pid)
         pid = getpid();
         kill(pid, SIGKILL);
         usleep(200000);
 #pragma omp target exit data map(from : data)
+    } else if (strcmp(what, "between-small") == 0) {
+        int pid = 0, data[1000] = {0};
+#pragma omp target map(tofrom : data) map(from : pid)
+        {
+            pid = getpid();
+            data[0] = 1;
+        }
+#pragma omp target enter data map(to : data)
+#pragma omp target
+        data[999] = 2;
+        kill(pid, SIGKILL);
+        usleep(200000);
+#pragma omp target exit data map(from : data)
+        if (data[0] != 1 || data[999] != 2) return 1;
+        printf("kept\n");
+        fflush(stdout);
+#pragma omp target
+        data[0] = 3;
     } else if (strcmp(what, "endless") == 0) {
 #pragma omp target map(tofrom : x)
         {

@@ -42,6 +42,11 @@ ends kill 'device dpu0: .*ended without a word'
 ends stack 'device dpu0: .*_main_l[0-9]* ended with signal 11'
 ends memory 'device dpu0: no memory: 17592186044416 bytes'
 ends between 'device dpu0: .*ended without a word'
+# What finished regions have stored in small arrays is the program's as well, if it shares memory with the device.
+ends between-small 'device dpu0: .*ended without a word'
+if [ "$attach" = local ]; then
+    grep -qx kept "$dir/between-small.txt" || fail "between-small: data of a finished region are lost"
+fi
 OFFPATH_REGION_SECONDS=1 ends endless 'device dpu0: .*_main_l[0-9]* did not end within OFFPATH_REGION_SECONDS=1'
 OFFPATH_REGION_SECONDS=1 ends endless-nowait 'device dpu0: .*did not end within OFFPATH_REGION_SECONDS=1'
 none_left "an endless region"

@@ -65,6 +65,34 @@ TEST(Answers, ComeToEveryThreadThatWaits) {
     EXPECT_EQ(right, threads * rounds);
 }
 
+TEST(Answers, ComeToEveryThreadThatNaps) {
+    World world;
+    constexpr int threads = 4;
+    constexpr std::uint64_t nap_ns = 100'000'000'000;
+    std::vector<std::uint64_t> numbers;
+    for (int i = 0; i < threads; ++i)
+        numbers.push_back(world.answers.expect());
+    std::vector<std::thread> napping;
+    std::atomic<int> right{0};
+    for (const std::uint64_t number : numbers)
+        napping.emplace_back([&, number] {
+            Answer answer;
+            right += world.answers.test(number, answer, nap_ns) && answer.value == number ? 1 : 0;
+        });
+    // The thread that reads may be any of them, and the others go on without it.
+    for (const std::uint64_t number : numbers) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        world.say(number, Done{0, 0, number});
+    }
+    for (std::thread& thread : napping)
+        thread.join();
+    EXPECT_EQ(right, threads);
+    Answer answer;
+    const auto never = world.answers.expect();
+    EXPECT_FALSE(world.answers.test(never, answer));
+    EXPECT_FALSE(world.answers.test(never, answer, 1'000'000));
+}
+
 TEST(Answers, WriteOnlyWhereAGetAllowsIt) {
     World world;
     std::array<char, 32> memory{};

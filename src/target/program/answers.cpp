@@ -59,15 +59,8 @@ std::string Answers::why() const {
     return "its process on the device ended without a word (was it killed, or the device switched off?)";
 }
 
-bool Answers::test(std::uint64_t number, Answer& answer) {
-    if (std::unique_lock reading(reading_, std::try_to_lock); reading.owns_lock()) {
-        line_.attend();
-        while (serve()) {
-        }
-        listen();
-        line_.leave();
-    }
-    std::lock_guard lock(mutex_);
+// False: it has not arrived. Needs mutex_.
+bool Answers::take(std::uint64_t number, Answer& answer) {
     const auto found = entries_.find(number);
     if (found == entries_.end()) {
         answer = {Status::invalid, 0, {}};
@@ -82,35 +75,77 @@ bool Answers::test(std::uint64_t number, Answer& answer) {
     return true;
 }
 
+// Waits until the answer is there, or this thread may begin to read, at most for `limit_ns`. Needs mutex_.
+void Answers::wait_for_reader(std::unique_lock<std::mutex>& lock, std::uint64_t number,
+                              std::uint64_t limit_ns) {
+    changed_.wait_for(lock, std::chrono::nanoseconds(limit_ns), [&] {
+        const auto found = entries_.find(number);
+        return !is_read_ || lost_ || found == entries_.end() || found->second.done;
+    });
+}
+
+// Another thread that waits reads from now on.
+void Answers::stop_reading() {
+    {
+        const std::lock_guard lock(mutex_);
+        is_read_ = false;
+    }
+    changed_.notify_all();
+}
+
+// Reads what is there. For the thread that reads.
+void Answers::serve_all() {
+    line_.attend();
+    while (serve()) {
+    }
+    listen();
+    line_.leave();
+}
+
+bool Answers::test(std::uint64_t number, Answer& answer, std::uint64_t nap_ns) {
+    const std::uint64_t until = nap_ns != 0 ? now_ns() + nap_ns : 0;
+    const auto left_ns = [&] { return nap_ns != 0 ? until - std::min(until, now_ns()) : 0; };
+    std::unique_lock lock(mutex_);
+    while (!take(number, answer)) {
+        if (is_read_) {
+            wait_for_reader(lock, number, left_ns());
+        } else {
+            is_read_ = true;
+            lock.unlock();
+            serve_all();
+            lock.lock();
+            const bool done = take(number, answer);
+            lock.unlock();
+            if (const std::uint64_t left = done ? 0 : left_ns(); left != 0) {
+                line_.sleep(left);
+                if (line_.lost() && !line_.readable()) give_up();
+                serve_all();
+            }
+            stop_reading();
+            if (done) return true;
+            lock.lock();
+        }
+        if (left_ns() == 0) return take(number, answer);
+    }
+    return true;
+}
+
 Answer Answers::wait(std::uint64_t number, std::uint64_t limit_ns, const std::string& limit_problem) {
     const std::uint64_t started = now_ns();
     const auto too_long = [&] { return limit_ns != 0 && now_ns() - started > limit_ns; };
     Answer answer;
-    const auto done = [&] {
-        std::lock_guard lock(mutex_);
-        const auto found = entries_.find(number);
-        if (found != entries_.end() && !found->second.done && !lost_) return false;
-        if (found == entries_.end()) {
-            answer.status = Status::invalid;
-            return true;
-        }
-        answer = std::move(found->second.answer);
-        if (!found->second.done) answer.status = Status::peer_lost;
-        entries_.erase(found);
-        return true;
-    };
     ShortSpin spin(spin_ns_);
-    while (!done()) {
-        std::unique_lock reading(reading_, std::try_to_lock);
-        if (!reading.owns_lock()) {
-            // Another thread reads, and notifies the others of each answer. It does not when it finds none in
-            // test() or make_room(), so this wait is short.
-            std::unique_lock lock(mutex_);
-            changed_.wait_for(lock, std::chrono::milliseconds(1));
+    std::unique_lock lock(mutex_);
+    while (!take(number, answer)) {
+        if (is_read_) {
+            wait_for_reader(lock, number, line_nap_ns);
             lock.unlock();
             if (too_long()) abandon(limit_problem);
+            lock.lock();
             continue;
         }
+        is_read_ = true;
+        lock.unlock();
         line_.attend();
         bool over = false;
         while (!over) {
@@ -130,22 +165,30 @@ Answer Answers::wait(std::uint64_t number, std::uint64_t limit_ns, const std::st
             }
         }
         line_.leave();
-        reading.unlock();
-        changed_.notify_all();
+        stop_reading();
+        lock.lock();
     }
     return answer;
 }
 
 void Answers::make_room() {
-    if (std::unique_lock reading(reading_, std::try_to_lock); reading.owns_lock()) {
-        if (serve()) return;
-        listen();
+    bool reads = false;
+    {
+        const std::lock_guard lock(mutex_);
+        reads = !std::exchange(is_read_, true);
     }
+    bool served = false;
+    if (reads) {
+        served = serve();
+        if (!served) listen();
+        stop_reading();
+    }
+    if (served) return;
     if (line_.lost() && !line_.readable()) give_up();
     line_.sleep(record_nap_ns);
 }
 
-// Reads one record. False: none is there. Needs reading_.
+// Reads one record. False: none is there. For the thread that reads.
 bool Answers::serve() {
     Head head;
     if (lost_) return false;
@@ -158,7 +201,7 @@ bool Answers::serve() {
     return true;
 }
 
-// Gives up a host that has been silent for too long. Needs reading_.
+// Gives up a host that has been silent for too long. For the thread that reads.
 void Answers::listen() {
     if (patience_ns_ == 0 || lost_ || !is_silent()) return;
     abandon(
@@ -187,7 +230,10 @@ void Answers::abandon(const std::string& problem) {
 }
 
 void Answers::give_up() {
-    lost_ = true;
+    {
+        const std::lock_guard lock(mutex_);
+        lost_ = true;
+    }
     changed_.notify_all();
 }
 

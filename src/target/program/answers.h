@@ -53,8 +53,8 @@ class Answers {
     // Blocks. peer_lost: the host is gone. After `limit_ns`, if that is not 0, hangs up on the host, and
     // why() is then `limit_problem`.
     Answer wait(std::uint64_t number, std::uint64_t limit_ns = 0, const std::string& limit_problem = {});
-    // False: the answer has not arrived.
-    bool test(std::uint64_t number, Answer& answer);
+    // False: the answer has not arrived, not even after `nap_ns`, in which this thread may have slept.
+    bool test(std::uint64_t number, Answer& answer, std::uint64_t nap_ns = 0);
     // Reads an answer if there is one, for a thread that finds no room to write. Otherwise sleeps for a
     // moment.
     void make_room();
@@ -67,6 +67,10 @@ class Answers {
         bool done = false;
         Answer answer;
     };
+    bool take(std::uint64_t number, Answer& answer);
+    void wait_for_reader(std::unique_lock<std::mutex>& lock, std::uint64_t number, std::uint64_t limit_ns);
+    void stop_reading();
+    void serve_all();
     bool serve();
     bool read_record(const Head& head);
     bool read_done(const Head& head);
@@ -89,15 +93,15 @@ class Answers {
     const std::uint64_t spin_ns_, patience_ns_;
     const bool here_;      // the host's process is on this system
     Reply reply_;          // null: the host may not read this process's memory
-    RecordReader reader_;  // used by the thread that holds reading_, like the next five
+    RecordReader reader_;  // used by the thread that reads, like the next five
     JointHelp help_;
     Silence silence_;
     control::LifeSigns signs_;    // of a host on this system, instead of silence_
     bool heard_ = false;          // something since the last look for signs
     std::uint64_t host_pid_ = 0;  // 0: not known
-    std::mutex reading_;
-    mutable std::mutex mutex_;  // guards the members below
+    mutable std::mutex mutex_;    // guards the members below
     std::condition_variable changed_;
+    bool is_read_ = false;  // a thread reads the line
     std::uint64_t last_ = 0;
     std::map<std::uint64_t, Entry> entries_;
     std::map<std::uint64_t, ExpectedCopy> expected_;

@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t batch_bytes = 16 << 10;
 constexpr std::uint64_t spin_ns = 100'000;
 constexpr std::uint64_t default_patience_s = 8;
+constexpr std::uint64_t nothing_to_wait_for = UINT64_MAX;  // instead of the number of a sync
 
 // Whether this thread holds the lock of some target's sending.
 thread_local bool sends_here = false;
@@ -79,7 +80,7 @@ Target::Target(Connection connection)
 
 Target::~Target() {
     std::string ignored;
-    (void)sync(new_stream(), ignored);  // waits for what functions have printed
+    (void)finish(send_sync(new_stream()), true, ignored);  // waits for what functions have printed
     line_->hang_up();
 }
 
@@ -205,7 +206,18 @@ Status Target::symbols(std::uint64_t module, std::span<const std::string> names,
     return Status::ok;
 }
 
+void Target::open_pool() {
+    if (!maps_files()) return;
+    direct_.pool().open([this](int descriptor, std::uint64_t bytes) {
+        std::uint64_t address = 0;
+        std::string ignored;
+        return map_file(descriptor, bytes, address, ignored) == Status::ok ? address : 0;
+    });
+    has_pool_ = true;
+}
+
 Status Target::allocate(std::uint64_t bytes, std::uint64_t& address, std::string& problem) {
+    if (has_pool_ && !answers_.lost() && (address = direct_.pool().allocate(bytes)) != 0) return Status::ok;
     const std::uint64_t number = answers_.expect();
     (void)send(number, 0, Allocate{bytes}, {}, true);
     const Answer answer = ask(number);
@@ -236,6 +248,8 @@ Status Target::part(std::uint64_t address, std::string& problem) {
 }
 
 Status Target::release(std::uint32_t stream, std::uint64_t address) {
+    if (has_pool_ && direct_.release(stream, address)) return Status::ok;
+    begin_request(stream);
     return send(0, stream, Release{address}, {}, false);
 }
 
@@ -246,8 +260,18 @@ std::uint64_t Target::expect_copy(std::uint32_t stream, const ExpectedCopy& copy
     return number;
 }
 
+// Before each request of a stream but gets, which change nothing on the device.
+void Target::begin_request(std::uint32_t stream) {
+    if (!has_pool_) return;
+    for (const DirectCopies::Get& get : direct_.begin_request(stream))
+        (void)send_get(stream, get);
+}
+
 Status Target::put(std::uint32_t stream, std::uint64_t address, const void* source, std::uint64_t bytes) {
     if (bytes == 0) return Status::ok;
+    if (has_pool_ && direct_.put(stream, address, source, bytes))
+        return answers_.lost() ? Status::peer_lost : Status::ok;
+    begin_request(stream);
     const auto* const data = static_cast<const std::byte*>(source);
     if (reads_program_ && bytes > inline_bytes) {
         auto* const from = const_cast<std::byte*>(data);  // which is only read
@@ -260,16 +284,27 @@ Status Target::put(std::uint32_t stream, std::uint64_t address, const void* sour
 
 Status Target::get(std::uint32_t stream, void* destination, std::uint64_t address, std::uint64_t bytes) {
     if (bytes == 0) return Status::ok;
-    auto* const into = static_cast<std::byte*>(destination);
-    const std::uint64_t number = expect_copy(stream, {ExpectedCopy::Way::from_host, into, address, bytes});
-    return send(number, stream, Get{address, reinterpret_cast<std::uint64_t>(destination), bytes}, {}, false);
+    if (has_pool_ && direct_.get(stream, destination, address, bytes))
+        return answers_.lost() ? Status::peer_lost : Status::ok;
+    begin_request(stream);
+    return send_get(stream, {0, destination, address, bytes});
+}
+
+Status Target::send_get(std::uint32_t stream, const DirectCopies::Get& get) {
+    auto* const into = static_cast<std::byte*>(get.destination);
+    const std::uint64_t number =
+        expect_copy(stream, {ExpectedCopy::Way::from_host, into, get.address, get.bytes});
+    return send(number, stream, Get{get.address, reinterpret_cast<std::uint64_t>(into), get.bytes}, {},
+                false);
 }
 
 Status Target::copy(std::uint32_t stream, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+    begin_request(stream);
     return send(0, stream, Copy{to, from, bytes}, {}, false);
 }
 
 Status Target::call(std::uint32_t stream, std::uint64_t function, std::span<const std::uint64_t> arguments) {
+    begin_request(stream);
     return send(0, stream, Call{function}, std::as_bytes(arguments), false);
 }
 
@@ -278,22 +313,36 @@ std::uint32_t Target::new_stream() {
 }
 
 std::uint64_t Target::begin_sync(std::uint32_t stream) {
+    return has_pool_ && direct_.is_idle(stream) ? nothing_to_wait_for : send_sync(stream);
+}
+
+std::uint64_t Target::send_sync(std::uint32_t stream) {
     const std::uint64_t number = answers_.expect();
     {
         std::lock_guard lock(copies_mutex_);
         if (auto copies = copies_.extract(stream)) finishing_[number] = std::move(copies.mapped());
     }
+    if (has_pool_) direct_.begin_sync(stream, number);
     (void)send(number, stream, Sync{}, {}, true);
     return number;
 }
 
 Status Target::finish(std::uint64_t number, bool wait, std::string& problem, std::uint64_t limit_ns,
                       const std::string& limit_problem) {
+    if (!wait) return look(number, problem, 0);
+    if (number == nothing_to_wait_for) return end_sync(number, {}, problem);
+    return end_sync(number, answers_.wait(number, limit_ns, limit_problem), problem);
+}
+
+Status Target::look(std::uint64_t number, std::string& problem, std::uint64_t nap_ns) {
     Answer answer;
-    if (wait)
-        answer = answers_.wait(number, limit_ns, limit_problem);
-    else if (!answers_.test(number, answer))
-        return Status::in_progress;
+    if (number != nothing_to_wait_for && !answers_.test(number, answer, nap_ns)) return Status::in_progress;
+    return end_sync(number, answer, problem);
+}
+
+Status Target::end_sync(std::uint64_t number, const Answer& answer, std::string& problem) {
+    Status status = answer.status;
+    if (number == nothing_to_wait_for && answers_.lost()) status = Status::peer_lost;
     std::vector<std::uint64_t> copies;
     {
         std::lock_guard lock(copies_mutex_);
@@ -301,9 +350,9 @@ Status Target::finish(std::uint64_t number, bool wait, std::string& problem, std
     }
     for (const std::uint64_t copy : copies)
         answers_.forget_data(copy);
-    if (answer.status != Status::ok)
-        problem = answer.status == Status::peer_lost ? this->problem() : text_of(answer);
-    return answer.status;
+    if (has_pool_) direct_.finish(number, status == Status::ok);
+    if (status != Status::ok) problem = status == Status::peer_lost ? this->problem() : text_of(answer);
+    return status;
 }
 
 Status Target::sync(std::uint32_t stream, std::string& problem) {

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "target/program/answers.h"
+#include "target/program/direct_copies.h"
 #include "target/program/places.h"
 
 #include <atomic>
@@ -67,6 +68,9 @@ class Target {
     // The address is 0 for a name that the module does not have.
     Status symbols(std::uint64_t module, std::span<const std::string> names,
                    std::vector<std::uint64_t>& addresses);
+    // Once, before other threads allocate: from now on small blocks come from memory that this process has
+    // mapped as well, where the host can map its files. Not with unify().
+    void open_pool();
     Status allocate(std::uint64_t bytes, std::uint64_t& address, std::string& problem);
     // Also of a mapped file.
     Status release(std::uint32_t stream, std::uint64_t address);
@@ -95,6 +99,8 @@ class Target {
     // `limit_problem` as problem().
     Status finish(std::uint64_t number, bool wait, std::string& problem, std::uint64_t limit_ns = 0,
                   const std::string& limit_problem = {});
+    // The same without `wait`, but the thread may sleep for `nap_ns` before.
+    Status look(std::uint64_t number, std::string& problem, std::uint64_t nap_ns);
 
     // Tells how the host ended.
     std::string problem() const { return answers_.why(); }
@@ -106,7 +112,11 @@ class Target {
                 std::span<const std::byte> payload, bool now);
     Status flush_locked(std::span<const std::byte> more);
     std::uint64_t expect_copy(std::uint32_t stream, const ExpectedCopy& copy);
+    void begin_request(std::uint32_t stream);
+    Status send_get(std::uint32_t stream, const DirectCopies::Get& get);
+    std::uint64_t send_sync(std::uint32_t stream);
     Answer ask(std::uint64_t number);
+    Status end_sync(std::uint64_t number, const Answer& answer, std::string& problem);
     void reply(std::vector<std::byte> record);
     void send_replies();
 
@@ -124,6 +134,8 @@ class Target {
     std::map<std::uint32_t, std::vector<std::uint64_t>> copies_;  // by stream: numbers of copies not synced
     std::map<std::uint64_t, std::vector<std::uint64_t>> finishing_;  // by sync
     std::atomic<std::uint32_t> last_stream_{0};
+    std::atomic<bool> has_pool_{false};
+    DirectCopies direct_;
 };
 
 }  // namespace offpath::target
