@@ -95,6 +95,8 @@ prefix=$stage/prefix
 cmake --install "$build" --prefix "$prefix" >/dev/null
 find "$prefix" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec sh -c 'head -c 4 "$1" | grep -q ELF && strip --strip-unneeded "$1" || true' _ {} \;
 
+# Open MPI's packages have pages of these names, too: `man 1offpath oshrun`.
+for page in "$prefix"/share/man/man1/osh*.1; do mv "$page" "${page}offpath"; done
 gzip -9nr "$prefix/share/man"
 mv "$prefix/share/man" "$stage/man"
 mkdir -p "$stage/offpath/usr/share/man" "$stage/offpath-dev/usr/share/man/man1"

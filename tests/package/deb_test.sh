@@ -37,9 +37,15 @@ for file in "$prefix"/bin/* "$prefix"/lib/lib[^u]*.so "$prefix"/lib/openmp/*.so;
 done
 ! grep -rlIF "$(realpath "$root")" "$system" | grep . || fail "the files above name the source tree"
 
-for page in man1/offpath-run.1.gz man1/oshrun.1.gz man1/oshcc.1.gz man1/offpath-clang.1.gz man8/offpathd.8.gz; do
+for page in man1/offpath-run.1.gz man1/oshrun.1offpath.gz man1/oshcc.1offpath.gz man1/offpath-clang.1.gz man8/offpathd.8.gz; do
     [ -s "$system/usr/share/man/$page" ] || fail "the packages have no $page"
 done
+
+# apt must be able to install them beside Debian's packages, of which this machine has those that offpath builds on.
+for package in "$packages"/*.deb; do
+    dpkg-deb --fsys-tarfile "$package" | tar t | sed -n 's|^\.\(/.*[^/]\)$|\1|p'
+done | sort -u | xargs -d '\n' dpkg -S 2>/dev/null | grep -v '^offpath' >"$dir/owned.log" || true
+[ ! -s "$dir/owned.log" ] || fail "packages of Debian have these files, too: $(cat "$dir/owned.log")"
 
 # Programs of others.
 cmake -S "$here/outside" -B "$dir/outside" -DCMAKE_PREFIX_PATH="$system/usr" -DWANTED=0.1 -DEXAMPLES="$root/examples" >"$dir/configure.log" 2>&1 ||
