@@ -17,6 +17,7 @@ set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g1")
 
 set(OFFPATH_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 option(OFFPATH_DEVICE_ONLY "Build what runs on a device: offpathd, the libraries, the unit tests, programs for device ranks" OFF)
+option(OFFPATH_BUILD_TESTS "Build the tests with everything else" ON)
 option(OFFPATH_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Werror -fvisibility=hidden
