@@ -72,11 +72,13 @@ class Measured:
 
 
 def measure(artifacts: Artifacts, seconds: float) -> list[Measured]:
-    found = []
-    for shape in SHAPES:
-        console.note(f"measuring {shape}")
-        found.append(Measured(shape, POINTS, lab_times.measure(shape, POINTS, artifacts, seconds)))
-    return found
+    rows = lab_times.measure_in_rounds(
+        [(shape, POINTS) for shape in SHAPES],
+        artifacts,
+        seconds,
+        lambda shape: console.note(f"measuring {shape}"),
+    )
+    return [Measured(shape, POINTS, its) for shape, its in zip(SHAPES, rows, strict=True)]
 
 
 def kept(found: Mapping[str, list[float]], measured: list[Measured]) -> dict:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,9 @@ PAYLOAD_SHARE = 0.992
 # Everything that the device can do goes to it, whatever its size.
 ALL_TO_DEVICE = {"OFFPATH_MIN_BYTES": "0", "OFFPATH_P2P": "all", "OFFPATH_P2P_WAITED": "device"}
 UNSHAPED_BPS = 5e9
+# A machine in a cloud runs half as fast in some minutes as in others. So everything is measured that often,
+# with everything else in between.
+ROUNDS = 3
 PATTERNS = {"isend": "ring"}  # others have the benchmark's name without its first letter
 
 
@@ -89,6 +92,29 @@ def measure(shape: Shape, wanted: list[Point], artifacts: Artifacts, seconds: fl
             Code.WRONG_RESULTS, f"the lab's devices did not take part ({shape})\n{done.stderr.strip()}"
         )
     return said["rows"]
+
+
+def measure_in_rounds(
+    labs: list[tuple[Shape, list[Point]]], artifacts: Artifacts, seconds: float, note: Callable[[Shape], None]
+) -> list[list[dict]]:
+    """As measure, for several labs, each `seconds / ROUNDS` long in every round."""
+    rounds: list[list[list[dict]]] = [[] for _ in labs]
+    for _ in range(ROUNDS):
+        for found, (shape, wanted) in zip(rounds, labs, strict=True):
+            note(shape)
+            found.append(measure(shape, wanted, artifacts, seconds / ROUNDS))
+    return [[median_row(rows) for rows in zip(*found, strict=True)] for found in rounds]
+
+
+def median_row(rows: Sequence[dict]) -> dict:
+    """The row with the median time, with the range and the number of all. Right only if all are."""
+    middle = sorted(rows, key=lambda row: row["pure_s"])[len(rows) // 2]
+    return middle | {
+        "low_s": min(row["low_s"] for row in rows),
+        "high_s": max(row["high_s"] for row in rows),
+        "count": sum(row["count"] for row in rows),
+        "verified": all(row["verified"] for row in rows),
+    }
 
 
 def platform_in_lab(figures: Mapping, shape: Shape) -> dict:

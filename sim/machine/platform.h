@@ -19,6 +19,10 @@ enum class Protocol : std::uint8_t {
     stream  // cores copy every byte into and out of a socket
 };
 
+// An MPI library over TCP sends this much without asking: btl_tcp_eager_limit of Open MPI, which includes a
+// header.
+constexpr std::uint64_t library_eager_bytes = (64 << 10) - 64;
+
 // Times in seconds, rates in bytes per second.
 struct Platform {
     std::string name;

@@ -19,8 +19,6 @@ constexpr std::size_t stream_push_bytes = 240 << 10;
 // A message of the transport's own: an announcement, a request to send, or the news that a fetch is done.
 constexpr std::uint64_t control_bytes = 64;
 constexpr unsigned events_per_progress = 64;
-// An MPI library over TCP sends this much without asking (btl_tcp_eager_limit of Open MPI).
-constexpr std::uint64_t library_eager_bytes = 64 << 10;
 
 // Whether the header only asks for, or agrees to, a payload that a library would just send.
 bool asks_for_little(std::span<const std::byte> header) {

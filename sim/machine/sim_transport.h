@@ -10,9 +10,9 @@
 // Payloads of chunks need not exist: engines do not look into them. With Cluster::Data::none only their sizes
 // travel. All other payloads are copied as they are.
 //
-// A library on Protocol::stream is an MPI library over TCP, which sends up to 64 KiB without asking. The
-// engine asks from 4 KiB on. Below 64 KiB its questions and answers therefore take no time and no core, and
-// ranks answer them outside of calls too.
+// A library on Protocol::stream is an MPI library over TCP, which sends up to library_eager_bytes without
+// asking. The engine asks from 4 KiB on. Up to that limit its questions and answers therefore take no time
+// and no core, and ranks answer them outside of calls too.
 //
 // Ownership: owns its endpoints. Threads: one.
 #pragma once

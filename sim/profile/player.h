@@ -106,7 +106,7 @@ class Player {
     Operation flush(const ProfiledCall& call);
     // Whether the program must wait for operation `index` of the call.
     static bool leaves_at_once(const ProfiledCall& call, const Known& known, std::size_t index) {
-        return call.bytes <= eager_bytes && index == 0 &&
+        return call.bytes <= library_eager_bytes && index == 0 &&
                (known.action == Action::send || (known.action == Action::exchange && call.peer != null_peer));
     }
     void sweep(Rank& rank);

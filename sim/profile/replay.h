@@ -1,7 +1,7 @@
 // Replays a profile: each simulated rank computes as long, and calls what, the profiled rank did.
 //
-// Messages of up to `eager_bytes` leave their sender at once, as in the MPI libraries that programs rely on.
-// Where there are devices, Routes says what goes to them; the ranks' libraries execute the rest.
+// Messages of up to `library_eager_bytes` leave their sender at once, as in the MPI libraries that programs
+// rely on. Where there are devices, Routes says what goes to them; the ranks' libraries execute the rest.
 // Calls that the simulator does not know take the time that they took, and are counted by name.
 #pragma once
 
@@ -27,8 +27,6 @@ struct Replayed {
     std::vector<std::vector<ReplayedCall>> calls;  // of each rank, by the numbers of its file
     std::map<std::string, Unsupported> unsupported;
 };
-
-constexpr std::uint64_t eager_bytes = 64 << 10;
 
 // The cluster has as many ranks as the profile, and libraries (ClusterShape::has_libraries()). Throws
 // Deadlock, or std::runtime_error.

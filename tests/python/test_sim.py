@@ -130,17 +130,37 @@ def test_blind_configurations_share_nothing_with_the_known_ones():
         assert sum(len(points) for shape, points in blind if shape.engine == engine) >= 20
 
 
-def test_the_fresh_configurations_have_sizes_of_their_own_and_programs():
-    seen = {point.size for _, points in [(None, calibrate.POINTS)] for point in points}
-    for group in (validate.KNOWN, validate.BLIND):
-        seen |= {point.size for pairs in group.values() for _, points in pairs for point in points}
-    fresh = [pair for group in validate.FRESH.values() for pair in group]
-    assert not seen & {point.size for _, points in fresh for point in points}
-    programs = [program for group in validate.PROGRAMS.values() for program in group]
+@pytest.mark.parametrize(
+    "earlier, group", [(("known", "blind"), "fresh"), (("known", "blind", "fresh"), "last")]
+)
+def test_later_configurations_have_sizes_of_their_own_and_programs(earlier, group):
+    def labs(name):
+        return [pair for one in validate.GROUPS[name].values() for pair in one if isinstance(pair, tuple)]
+
+    def lines(name):
+        return [one for its in validate.GROUPS[name].values() for one in its if not isinstance(one, tuple)]
+
+    seen = {point.size for point in calibrate.POINTS}
+    seen |= {point.size for name in earlier for _, points in labs(name) for point in points}
+    assert not seen & {point.size for _, points in labs(group) for point in points}
+    programs = lines(group)
     assert {program.line.split()[0] for program in programs} == {
         *("fft3d", "halo", "ring-hpl", "bspmm", "minimd")
     }
-    assert sum(len(points) for _, points in fresh) + len(validate.ENGINES) * len(programs) >= 40
+    assert not {program.line for name in earlier for program in lines(name)} & {p.line for p in programs}
+    assert sum(len(points) for _, points in labs(group)) + len(validate.ENGINES) * len(programs) >= 40
+
+
+def test_measured_rows_are_those_of_the_median_round():
+    rows = [
+        {"op": "ibcast", "pure_s": time, "low_s": time - 1, "high_s": time + 1, "count": 2, "verified": True}
+        for time in (30, 10, 20)
+    ]
+    assert lab_times.median_row(rows) == {
+        **{"op": "ibcast", "pure_s": 20, "low_s": 9, "high_s": 31, "count": 6, "verified": True}
+    }
+    rows[0]["verified"] = False
+    assert not lab_times.median_row(rows)["verified"]
 
 
 def test_sets_are_chosen_by_name_or_group():
