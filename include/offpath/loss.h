@@ -3,7 +3,7 @@
 #ifndef OFFPATH_LOSS_H
 #define OFFPATH_LOSS_H
 
-#include <offpath/context.h>
+#include <offpath/windows.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +19,26 @@ typedef enum offpath_device_state {
  * more. A null context counts as SILENT. Takes up to a second if the device is just dying. Threads: as the
  * context. */
 OFFPATH_API offpath_device_state_t offpath_context_device_state(offpath_context_h context);
+
+/* A pidfd of the process of this process's own device, which becomes readable when that process has ended.
+ * The caller closes it. -1: it is not visible here. */
+OFFPATH_API int offpath_context_device_process(offpath_context_h context);
+
+/* The ledger of this rank's part of a window: words in its own memory that outlive its device.
+ *
+ *   word 0              not 0: the device touches this rank's memory of the window no more
+ *   word 1 + r          bytes of updates of rank r that it has begun to apply to this rank's memory
+ *   word 1 + ranks + r  bytes of updates of rank r that it has applied
+ *
+ * A device sets word 0 when a rank of the window, or the device of one, is lost. From then on it accepts no
+ * operation on this rank's memory, and gives no lock; its own rank's operations on others continue. If the
+ * device itself is lost, only the rank can say whether it touches memory any more. */
+#define OFFPATH_LEDGER_WORDS(ranks) (1 + 2 * (size_t)(ranks))
+
+/* Makes the device keep the ledger. `words`: OFFPATH_LEDGER_WORDS of the window's ranks, all 0, in memory of
+ * offpath_mem_alloc that lives as long as the window. Call it before any rank uses the window. UNSUPPORTED:
+ * the device has not mapped that memory. */
+OFFPATH_API offpath_status_t offpath_window_keep_ledger(offpath_window_h window, uint64_t* words);
 
 #ifdef __cplusplus
 }

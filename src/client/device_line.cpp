@@ -87,10 +87,15 @@ bool DeviceLine::closed() const {
     return threaded_ ? closed_.load(std::memory_order_acquire) : socket_.peer_closed();
 }
 
-bool DeviceLine::process_ended(int timeout_ms) const {
+FileDescriptor DeviceLine::process() const {
+    errno = 0;
     control::Credentials daemon;
-    if (control::peer_credentials(socket_.fd(), daemon) != Status::ok || daemon.pid <= 0) return false;
-    const FileDescriptor process(static_cast<int>(syscall(SYS_pidfd_open, daemon.pid, 0)));
+    if (control::peer_credentials(socket_.fd(), daemon) != Status::ok || daemon.pid <= 0) return {};
+    return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, daemon.pid, 0)));
+}
+
+bool DeviceLine::process_ended(int timeout_ms) const {
+    const FileDescriptor process = this->process();
     if (!process) return errno == ESRCH;
     pollfd entry{process.get(), POLLIN, 0};
     return poll(&entry, 1, timeout_ms) == 1;

@@ -40,6 +40,9 @@ class DeviceLine {
     Status receive(int timeout_ms, control::Message& message, std::string& problem);
     // Whether the daemon has closed the connection, or has been silent for too long.
     bool closed() const;
+    // Over a unix socket: a pidfd of the daemon's process; empty, with errno, if it has ended or is not
+    // visible.
+    FileDescriptor process() const;
     // Over a unix socket: whether the daemon's process has ended, with all its threads. Waits for that, up to
     // the timeout. False where its process is not visible.
     bool process_ended(int timeout_ms) const;

@@ -25,3 +25,8 @@ extern "C" offpath_device_state_t offpath_context_device_state(offpath_context_h
     }
     return ended ? OFFPATH_DEVICE_ENDED : OFFPATH_DEVICE_SILENT;
 }
+
+int offpath_context_device_process(offpath_context_h context) {
+    if (context == nullptr || context->attachment.link != nullptr) return -1;
+    return context->attachment.line->process().release();
+}

@@ -5,6 +5,9 @@
 #include "client/caught.h"
 #include "client/context.h"
 
+#include "rma/ledger.h"
+
+#include <offpath/loss.h>
 #include <offpath/memory.h>
 
 #include <algorithm>
@@ -303,6 +306,20 @@ offpath_status_t offpath_window_detach(offpath_window_h window, void* base) try 
     return to_c(post_and_wait(*window->context, command));
 } catch (...) {
     return caught("offpath_window_detach");
+}
+
+offpath_status_t offpath_window_keep_ledger(offpath_window_h window, std::uint64_t* words) try {
+    if (window == nullptr || words == nullptr) return OFFPATH_ERR_INVALID;
+    control::KeepLedger command;
+    command.team = window->team->id;
+    command.window = window->id;
+    {
+        auto guard = window->context->lock();
+        command.range = window->context->resolve(words, rma::Ledger::bytes(window->team->size));
+    }
+    return to_c(post_and_wait(*window->context, command));
+} catch (...) {
+    return caught("offpath_window_keep_ledger");
 }
 
 offpath_status_t offpath_window_flush(offpath_window_h window, uint32_t target,

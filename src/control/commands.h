@@ -174,7 +174,7 @@ struct KeyedStore {
 using Command = std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start,
                              BasicSend, BasicRecv, KeyedSend, KeyedRecv, KeyedCancel, KeyedStore, BasicProbe,
                              CreateWindow, DestroyWindow, AttachWindow, DetachWindow, WindowOperation,
-                             FlushWindow, Compute, UnloadKernel>;
+                             FlushWindow, KeepLedger, Compute, UnloadKernel>;
 
 // The size of the record, header included.
 std::size_t record_bytes(const Command& command);

@@ -79,6 +79,15 @@ struct FlushWindow {
     }
 };
 
+// Makes the window keep its ledger (rma/ledger.h) in `range`.
+struct KeepLedger {
+    static constexpr std::uint16_t kind = 46;
+    std::uint64_t team = 0, window = 0;
+    std::uint32_t completion = 0;
+    BufferRange range;
+    static void fields(auto& self, auto&& each) { each(self.team, self.window, self.completion, self.range); }
+};
+
 static_assert(sizeof(BufferRange) == 24 && sizeof(rma::Segment) == 16);
 
 }  // namespace offpath::control

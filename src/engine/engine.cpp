@@ -152,6 +152,10 @@ Status Engine::detach_window(Window& window, std::uint64_t begin, Completion* do
     return impl_->one_sided.detach(window, begin, done);
 }
 
+Status Engine::keep_ledger(Window& window, const memory::HostRange& memory) {
+    return impl_->one_sided.keep_ledger(window, memory);
+}
+
 Status Engine::destroy_window(Window& window, Completion* done) {
     return impl_->one_sided.destroy(window, done);
 }

@@ -109,6 +109,8 @@ class Engine final : public transport::Handler {
     Status attach_window(Window& window, const memory::HostRange& memory, std::uint64_t begin);
     // `done` is called when nothing touches the range any more.
     Status detach_window(Window& window, std::uint64_t begin, Completion* done);
+    // The window keeps its ledger (rma/ledger.h) in `memory`. unsupported: this process has not mapped that.
+    Status keep_ledger(Window& window, const memory::HostRange& memory);
     // `done` is called when nothing touches the window's memory any more; the window then no longer exists.
     Status destroy_window(Window& window, Completion* done);
     // `done` (may be null) is called when the operation is complete at the target and here. Operations to one

@@ -180,6 +180,7 @@ class Session {
     bool execute(const control::DetachWindow& command);
     bool execute(const control::WindowOperation& command);
     bool execute(const control::FlushWindow& command);
+    bool execute(const control::KeepLedger& command);
     Status make_window(const control::CreateWindow& command, const TeamEntry& team,
                        ClientOperation& operation, WindowEntry& entry);
     Status start(const control::WindowOperation& command, WindowEntry& entry, ClientOperation& operation);

@@ -159,4 +159,19 @@ bool Session::execute(const control::FlushWindow& command) {
     });
 }
 
+bool Session::execute(const control::KeepLedger& command) {
+    WindowEntry* entry = find_window(command.team, command.window);
+    return perform_on(entry, command.completion, [&](ClientOperation& operation) {
+        const memory::HostRange range = to_range(command.range);
+        if (!pin(operation, range)) return Status::access;
+        const Status status = engine_.keep_ledger(*entry->window, range);
+        // From here on the window owns the pin on the region.
+        if (status == Status::ok) {
+            entry->pinned.insert(entry->pinned.end(), operation.pinned.begin(), operation.pinned.end());
+            operation.pinned.clear();
+        }
+        return status;
+    });
+}
+
 }  // namespace offpath::proxy

@@ -93,6 +93,7 @@ inline std::vector<Command> commands(const Storage& s) {
                             pack<rma::Segment>(s.segments),
                             s.bytes},
             FlushWindow{77, 6, 17, UINT32_MAX},
+            KeepLedger{77, 6, 20, {6, 0, 56}},
             Compute{8, 18, pack<KernelBuffer>(s.buffers), s.bytes},
             UnloadKernel{8}};
 }

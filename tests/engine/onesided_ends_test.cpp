@@ -99,6 +99,77 @@ TEST_P(OneSided, ADeadRanksQueueHoldsNothingBack) {
     }
 }
 
+// The words of every rank of a world, for windows with a ledger.
+struct Ledgers {
+    explicit Ledgers(Windows& windows) : ranks(windows.world.ranks()), words(ranks) {
+        for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+            words[rank].resize(rma::Ledger::bytes(ranks) / 8);
+            memory::HostRange range = World::range(words[rank].data(), words[rank].size() * 8);
+            range.region = TestMemory::mapped_region;
+            EXPECT_EQ(windows.world.engine_of(rank).keep_ledger(*windows.window[rank], range), Status::ok);
+        }
+    }
+    bool closed(std::uint32_t rank) const { return words[rank][0] != 0; }
+    std::uint64_t begun(std::uint32_t rank, std::uint32_t origin) const { return words[rank][1 + origin]; }
+    std::uint64_t applied(std::uint32_t rank, std::uint32_t origin) const {
+        return words[rank][1 + ranks + origin];
+    }
+    std::uint32_t ranks;
+    std::vector<std::vector<std::uint64_t>> words;
+};
+
+TEST_P(OneSided, TheLedgerSaysWhichUpdatesAreApplied) {
+    for (const int rounds : {0, 1, 3, 10, 30, 100}) {
+        World world(options(3));
+        Windows windows(world, 128 << 10);
+        const Ledgers ledgers(windows);
+        const std::vector<std::uint64_t> ones(300, 1);
+        const auto sum = static_cast<std::uint8_t>(Reduction::sum);
+        for (int i = 0; i < 20; ++i)
+            windows.start(2, update(OpKind::accumulate, sum, DataType::uint64, 1, 0,
+                                    std::span<const std::uint64_t>(ones)));
+        for (int i = 0; i < rounds; ++i)
+            world.round();
+        ASSERT_TRUE(world.run_until(
+            [&] { return world.engine_of(2).close_session(world.session(2), Status::peer_lost); }));
+        ASSERT_TRUE(world.run_until([&] { return ledgers.closed(1); }));
+        std::uint64_t first = 0;
+        std::memcpy(&first, windows.memory[1].data(), 8);
+        const std::uint64_t bytes = first * ones.size() * 8;
+        EXPECT_LE(ledgers.applied(1, 2), bytes) << "after " << rounds << " rounds";
+        EXPECT_GE(ledgers.begun(1, 2), bytes) << "after " << rounds << " rounds";
+        // Only a write that is answered later may have been given up.
+        if (std::get<0>(GetParam()) != BackEnd::staged) {
+            EXPECT_EQ(ledgers.begun(1, 2), ledgers.applied(1, 2));
+        }
+        EXPECT_EQ(ledgers.applied(1, 0), 0u);
+    }
+}
+
+TEST_P(OneSided, AWindowWithALedgerAcceptsNothingAfterALoss) {
+    World world(options(3));
+    Windows windows(world, 100000);
+    const Ledgers ledgers(windows);
+    std::vector<std::byte> small(100, std::byte{6});
+    windows.start(1, put(0, 50, small));
+    EXPECT_EQ(windows.flush(1), Status::ok);
+    EXPECT_FALSE(ledgers.closed(0));
+    OneSidedCall lock;
+    lock.kind = OpKind::lock_shared;
+    lock.target = 0;
+    ASSERT_TRUE(world.run_until(
+        [&] { return world.engine_of(2).close_session(world.session(2), Status::peer_lost); }));
+    ASSERT_TRUE(world.run_until([&] { return ledgers.closed(0) && ledgers.closed(1); }));
+    windows.memory[0][50] = std::byte{1};
+    windows.start(1, put(0, 50, small));
+    EXPECT_EQ(windows.flush(1), Status::peer_lost);
+    Done asked;
+    windows.start(1, lock, &asked);
+    ASSERT_TRUE(world.run_until([&] { return asked.status.has_value(); }));
+    EXPECT_EQ(*asked.status, Status::peer_lost);
+    EXPECT_EQ(windows.memory[0][50], std::byte{1}) << "written after the ledger was closed";
+}
+
 // The origin can no longer read its operands. The owner stops waiting for them.
 TEST_P(OneSided, OperandsThatCannotBeReadHoldNothingBack) {
     if (std::get<0>(GetParam()) == BackEnd::map) GTEST_SKIP() << "that memory is read through a pointer";

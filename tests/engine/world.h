@@ -20,9 +20,12 @@ namespace offpath::testing {
 class TestMemory final : public memory::HostMemory {
   public:
     explicit TestMemory(memory::BackEnd kind) : kind_(kind) {}
+    // Memory of this region has pointers, whatever the kind of the rest.
+    static constexpr std::uint64_t mapped_region = 77;
     memory::BackEnd back_end(const memory::HostRange&) const override { return kind_; }
     std::byte* direct(const memory::HostRange& range, std::uint64_t offset, std::uint64_t bytes) override {
-        if (kind_ != memory::BackEnd::map || offset + bytes > range.bytes) return nullptr;
+        if ((kind_ != memory::BackEnd::map && range.region != mapped_region) || offset + bytes > range.bytes)
+            return nullptr;
         return reinterpret_cast<std::byte*>(range.address) + offset;
     }
     Status read(const memory::HostRange& range, std::uint64_t offset, void* to, std::size_t bytes,

@@ -62,6 +62,7 @@ struct OffloadedRequest {
     Op op = Op::ialltoall;          // of a collective
     const char* call = nullptr;     // of a one-sided call: its name
     MPI_Win window = MPI_WIN_NULL;  // likewise
+    bool outlives = false;          // likewise: it was lost, and is done all the same
     Team* team = nullptr;
     offpath_request_h device = nullptr;
     MPI_Request handle = MPI_REQUEST_NULL;

@@ -15,6 +15,7 @@
 #include "runtime/runtime.h"
 #include "window_creation.h"
 #include "window_locks.h"
+#include "window_loss.h"
 
 namespace offpath::mpi {
 namespace {
@@ -142,17 +143,24 @@ int leave(Window& window) {
                                                 : first_error(error, PMPI_Win_unlock_all(window.host));
     }
     offpath_status_t status = flush(window, all_targets);
-    if (window.all == Window::Lock::held) {
-        const offpath_status_t given = unlock_device(window, 0, window.size - 1);
-        if (status == OFFPATH_OK) status = given;
+    offpath_status_t given = OFFPATH_OK;
+    if (has_departed(window)) {
+        given = unlock_departed(window, all_targets);
+    } else if (window.all == Window::Lock::held) {
+        given = unlock_device(window, 0, window.size - 1);
+        // A lost device's lock is released.
+        if (given == OFFPATH_ERR_PEER_LOST && window.loss != nullptr) given = OFFPATH_OK;
     }
-    return error_of(status);
+    has_no_lock(window, all_targets);
+    end_departure(window);
+    return error_of(status == OFFPATH_OK ? given : status);
 }
 
 int enter(Window& window) {
     if (window.all == Window::Lock::none) return MPI_SUCCESS;
     if (window.way == Way::host)
         return PMPI_Win_lock_all(window.all == Window::Lock::assumed ? MPI_MODE_NOCHECK : 0, window.host);
+    has_lock(window, all_targets, MPI_LOCK_SHARED);
     return window.all == Window::Lock::held ? error_of(lock_device(window)) : MPI_SUCCESS;
 }
 
@@ -203,6 +211,7 @@ bool make_way(Window& window, Way way) {
     if (fails || there) return there;
     const bool made = way == Way::host ? make_host(window) : make_device(window);
     fails = !made;
+    if (made) prepare_for_loss(window);
     return made;
 }
 
@@ -212,6 +221,7 @@ bool open_ways(Window& window, WayRule rule, bool busy, bool threads) {
     const Way first =
         rule == WayRule::always_device || (busy && rule == WayRule::evidence) ? Way::device : Way::host;
     window.choice = WayChoice(first);
+    window.outlives_no_loss = threads;
     if (make_way(window, first)) {
         take(window, first);
     } else if (const Way other = first == Way::host ? Way::device : Way::host;
@@ -222,6 +232,8 @@ bool open_ways(Window& window, WayRule rule, bool busy, bool threads) {
         return false;
     }
     if (window.adapts) adapt(window);
+    // Where the device alone serves it, the host's half is there for the loss of one.
+    if (rule == WayRule::always_device && !threads) make_way(window, Way::host);
     window.meets = !threads && (window.adapts || rule == WayRule::always_device);
     if (!window.meets) return true;
     Team& team = *window.creator;

@@ -11,8 +11,8 @@
 // There the ranks compare how much time they spent outside MPI (time_in_mpi.h, host_or_device_choice.h), and
 // whether one of them has met a lost device. The other way's window is made when it is first needed.
 //
-// A window whose way is fixed to the device leaves it only after a loss, and for good. Its operations that
-// were outstanding return the error.
+// A window whose way is fixed to the device leaves it only after a loss, and for good. A rank may leave a
+// lost device before that, by itself (window_loss.h).
 //
 // Threads: with MPI_THREAD_MULTIPLE, another thread could be using the window while this one is in a
 // collective on the communicator. There windows do not adapt, and leave a lost device in MPI_Win_fence only.

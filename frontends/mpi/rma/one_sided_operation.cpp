@@ -7,6 +7,7 @@
 #include "element_types.h"
 #include "requests/offloaded_requests.h"
 #include "runtime/losses.h"
+#include "window_loss.h"
 
 namespace offpath::mpi {
 namespace {
@@ -19,6 +20,8 @@ constexpr std::size_t most_held_bytes = std::size_t{256} << 20;
 constexpr std::size_t most_pieces = std::size_t{1} << 20;
 // The most pieces that the devices may hold in lists before a flush.
 constexpr std::size_t most_pieces_told = std::size_t{1} << 22;
+// The most operations whose arguments this code keeps until a flush.
+constexpr std::size_t most_unfinished = std::size_t{1} << 16;
 
 // Calls the device for a part of `operation`.
 offpath_status_t call_device(Window& window, const OneSidedOperation& operation, const void* origin,
@@ -29,8 +32,7 @@ offpath_status_t call_device(Window& window, const OneSidedOperation& operation,
             return offpath_put(window.device, origin, bytes, &place, request);
         case OneSidedOperation::Kind::get:
             return offpath_get(window.device, result, bytes, &place, request);
-        case OneSidedOperation::Kind::accumulate:
-        case OneSidedOperation::Kind::get_accumulate:
+        default:
             break;
     }
     const std::size_t count = bytes / offpath_type_bytes(operation.type);
@@ -92,14 +94,23 @@ std::string name_of_call(const OffloadedRequest& request) {
     return request.call;
 }
 
+// The device has ended the operation. If that is lost, the operation runs again at once.
+void end_on_device(OffloadedRequest& request) {
+    Window* const window = record_of(request.window);
+    if (window == nullptr || window->loss == nullptr) return;
+    (void)depart_after(*window, offpath_request_test(request.device));
+    request.outlives = note_ended(*window, request.device);
+}
+
 int fail_call(const OffloadedRequest& request, offpath_status_t status) {
+    if (request.outlives) return MPI_SUCCESS;
     lost_on_team(*request.team, status);
     const int error = error_of(status);
     PMPI_Win_call_errhandler(request.window, error);
     return error;
 }
 
-constexpr RequestKind one_sided_request{name_of_call, fail_call};
+constexpr RequestKind one_sided_request{name_of_call, fail_call, end_on_device};
 
 // `used` is memory that the operation uses until it is done.
 int give_request(Window& window, offpath_request_h device, const char* call, const StagingBlock& used,
@@ -107,6 +118,7 @@ int give_request(Window& window, offpath_request_h device, const char* call, con
     OffloadedRequest& operation = acquire_request(one_sided_request, *window.team);
     operation.call = call;
     operation.window = window.handle;
+    operation.outlives = false;
     operation.device = device;
     operation.send_staging = used;
     return publish(operation, OFFPATH_OK, request);
@@ -203,17 +215,24 @@ int start_in_parts(Window& window, const OneSidedOperation& operation, std::size
         if (!inside(window, end.target, end.at.segments(end.offset))) return raise(window, MPI_ERR_RMA_RANGE);
     }
     for (std::size_t at = 0; at < bytes; at += step) {
-        const OneSidedOperation part = part_at(at, std::min(step, bytes - at));
-        if (const int error = start(window, part, call, nullptr); error != MPI_SUCCESS) return error;
+        const int error = start(window, part_at(at, std::min(step, bytes - at)), call, nullptr);
+        if (error != MPI_SUCCESS) return error;
     }
     if (request == nullptr) return MPI_SUCCESS;
     const offpath_status_t status = flush(window, operation.target);
     return status == OFFPATH_OK ? done_request(window, call, request) : raise(window, error_of(status));
 }
 
+int start_by_host(Window& window, const OneSidedOperation& operation, const char* call,
+                  MPI_Request* request) {
+    const offpath_status_t status = start_departed(window, operation, request != nullptr);
+    if (status != OFFPATH_OK) return raise(window, error_of(status));
+    return request == nullptr ? MPI_SUCCESS : done_request(window, call, request);
+}
+
 }  // namespace
 
-int start(Window& window, const OneSidedOperation& operation, const char* call, MPI_Request* request) {
+int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_Request* request) {
     const std::size_t bytes = operation.at.bytes();
     const bool sends = operation.origin.elements.shape != nullptr;
     const bool fetches = operation.result.elements.shape != nullptr;
@@ -225,6 +244,7 @@ int start(Window& window, const OneSidedOperation& operation, const char* call, 
         return start_in_parts(window, operation, step, call, request);
     const std::vector<offpath_segment_t> segments = operation.at.segments(operation.offset);
     if (!inside(window, operation.target, segments)) return raise(window, MPI_ERR_RMA_RANGE);
+    if (has_departed(window)) return start_by_host(window, operation, call, request);
 
     std::vector<char> small;
     Window::Held packed, unpacked;
@@ -268,8 +288,16 @@ int start(Window& window, const OneSidedOperation& operation, const char* call, 
         keep(window, std::move(packed));
         keep(window, std::move(unpacked));
     }
+    if (status == OFFPATH_ERR_PEER_LOST && !started && window.loss != nullptr) {
+        status = depart_after(window, status);
+        return status == OFFPATH_OK ? start_by_host(window, operation, call, request)
+                                    : raise(window, error_of(status));
+    }
+    const int target = operation.target;
+    if (started && window.loss != nullptr) note_unfinished(window, std::move(operation), call, device);
+    if (status == OFFPATH_ERR_PEER_LOST) status = depart_after(window, status);
     // An operation that needs several calls, or must be unpacked, is done when this call returns.
-    if (status == OFFPATH_OK && request != nullptr && !watched) status = flush(window, operation.target);
+    if (status == OFFPATH_OK && request != nullptr && !watched) status = flush(window, target);
     if (status != OFFPATH_OK) return raise(window, error_of(status));
     count_one_sided(bytes);
     if (request != nullptr)
@@ -281,6 +309,7 @@ int start(Window& window, const OneSidedOperation& operation, const char* call, 
         if (segments.size() > 1) window.pieces_told += segments.size();
         full = window.held_bytes > most_held_bytes || window.pieces_told > most_pieces_told;
     }
+    full |= window.loss != nullptr && window.loss->unfinished.size() > most_unfinished;
     if (full) status = flush(window, all_targets);
     return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
 }

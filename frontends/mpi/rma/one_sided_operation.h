@@ -14,13 +14,17 @@ struct Buffer {
 };
 
 struct OneSidedOperation {
-    enum class Kind : std::uint8_t { put, get, accumulate, get_accumulate } kind = Kind::put;
+    enum class Kind : std::uint8_t { put, get, accumulate, get_accumulate, compare_swap } kind = Kind::put;
     int target = 0;
     Buffer origin, result;
     Elements at;
     std::uint64_t offset = 0;  // in the target's memory
     offpath_type_t type{};     // of updates
     offpath_reduction_t reduction{};
+    // The same as MPI knows it. No `basic`: the elements are bytes.
+    MPI_Datatype basic = MPI_DATATYPE_NULL;
+    MPI_Op op = MPI_OP_NULL;
+    const void* compare = nullptr;  // of MPI_Compare_and_swap
 };
 
 // Checks the user's description of the target. On MPI_SUCCESS the operation's target, `at` and `offset` are
@@ -32,7 +36,7 @@ int set_buffer(Buffer& buffer, const void* address, int count, MPI_Datatype type
 
 // Starts the operation. With `request`, that becomes the user's request; otherwise a flush of the target
 // completes it. Calls the error handler and returns what the MPI call returns.
-int start(Window& window, const OneSidedOperation& operation, const char* call, MPI_Request* request);
+int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_Request* request);
 
 // Makes a request that is already done.
 int done_request(Window& window, const char* call, MPI_Request* request);

@@ -26,6 +26,7 @@
 #include "tuning/agreement.h"
 #include "window_handles.h"
 #include "window_locks.h"
+#include "window_loss.h"
 
 using namespace offpath;
 using namespace offpath::mpi;
@@ -43,8 +44,8 @@ constexpr std::array<const char*, 9> reasons = {"",
                                                 "without concurrent computation",
                                                 "with GPU memory",
                                                 "beside many others"};
-// Each window on the device takes up to three of the host's communicators, of which MPICH has 2,048, where
-// one of the host's takes one.
+// Each window on the device takes up to five of the host's communicators, of which MPICH has 2,048, where one
+// of the host's takes one.
 constexpr std::uint64_t most_on_device = 256;
 std::atomic<std::uint64_t> made{0};
 std::array<std::atomic<std::uint64_t>, reasons.size()> left{};
@@ -317,7 +318,10 @@ OFFPATH_API int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
     if (window->device != nullptr && !on_device && !has_left_device(*window))
         return raise(*window, MPI_ERR_RMA_ATTACH);
     if (window->host != MPI_WIN_NULL) {
-        if (const int error = PMPI_Win_attach(window->host, base, size); error != MPI_SUCCESS) {
+        const int error = PMPI_Win_attach(window->host, base, size);
+        if (error != MPI_SUCCESS && window->rule == WayRule::always_device && on_device) {
+            window->outlives_no_loss = true;
+        } else if (error != MPI_SUCCESS) {
             if (on_device) offpath_window_detach(window->device, base);
             return raise(*window, error);
         }
@@ -357,8 +361,10 @@ OFFPATH_API int MPI_Win_free(MPI_Win* win) {
     close_ways(*window);
     if (window->device != nullptr) {
         const offpath_status_t status = offpath_window_destroy(window->device);
-        if (on_device && error == MPI_SUCCESS) error = error_of(status);
+        const bool outlived = status == OFFPATH_ERR_PEER_LOST && window->loss != nullptr;
+        if (on_device && error == MPI_SUCCESS && !outlived) error = error_of(status);
     }
+    window->loss.reset();
     conceal(*window);
     if (error != MPI_SUCCESS) raise(*window, error);
     if (window->mixed != nullptr) offpath_team_destroy(window->mixed);

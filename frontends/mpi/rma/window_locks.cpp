@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "epochs.h"
+#include "window_loss.h"
 
 namespace offpath::mpi {
 namespace {
@@ -34,6 +35,11 @@ Lock leave(Window& window, Lock& record) {
     return was;
 }
 
+bool is_held(Window& window, const Lock& record) {
+    const std::lock_guard guard(window.mutex);
+    return record != Lock::none;
+}
+
 OpenEpochs epochs_of(const Window& window) {
     return {window.fence, window.access, window.exposed, window.all != Lock::none, window.locked > 0};
 }
@@ -52,15 +58,19 @@ int lock_one(Window& window, int type, int rank, int assertion) {
     Lock& record = window.locks[static_cast<std::size_t>(rank)];
     const bool assumed = (assertion & MPI_MODE_NOCHECK) != 0;
     if (!enter(window, record, assumed ? Lock::assumed : Lock::held)) return raise(window, MPI_ERR_RMA_SYNC);
-    if (assumed) return MPI_SUCCESS;
-    const auto target = static_cast<std::uint32_t>(rank);
-    const offpath_lock_t kind = type == MPI_LOCK_EXCLUSIVE ? OFFPATH_LOCK_EXCLUSIVE : OFFPATH_LOCK_SHARED;
-    offpath_status_t status = offpath_direct_lock(window.device, target, kind);
-    if (status == OFFPATH_ERR_UNAVAILABLE) {
-        offpath_request_h request = nullptr;
-        status = offpath_window_lock(window.device, target, kind, &request);
-        if (status == OFFPATH_OK) status = wait_for(request);
+    offpath_status_t status = OFFPATH_ERR_PEER_LOST;
+    if (!has_departed(window)) {
+        if (!assumed) status = lock_device(window, type, rank);
+        if (assumed || status == OFFPATH_OK) {
+            has_lock(window, rank, type);
+            return MPI_SUCCESS;
+        }
+        leave(window, record);
+        status = depart_after(window, status);
+        if (status != OFFPATH_OK) return raise(window, error_of(status));
+        enter(window, record, Lock::held);
     }
+    status = lock_departed(window, type, rank, assertion);
     if (status == OFFPATH_OK) return MPI_SUCCESS;
     leave(window, record);
     return raise(window, error_of(status));
@@ -70,27 +80,61 @@ int lock_everybody(Window& window, int assertion) {
     const bool assumed = (assertion & MPI_MODE_NOCHECK) != 0;
     if (!enter(window, window.all, assumed ? Lock::assumed : Lock::held))
         return raise(window, MPI_ERR_RMA_SYNC);
-    if (assumed) return MPI_SUCCESS;
-    const offpath_status_t status = lock_device(window);
-    return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
+    offpath_status_t status = OFFPATH_OK;
+    if (!has_departed(window)) {
+        if (!assumed) status = lock_device(window);
+        if (status == OFFPATH_OK) {
+            has_lock(window, all_targets, MPI_LOCK_SHARED);
+            return MPI_SUCCESS;
+        }
+        leave(window, window.all);
+        status = depart_after(window, status);
+        if (status != OFFPATH_OK) return raise(window, error_of(status));
+        enter(window, window.all, Lock::held);
+    }
+    status = lock_all_departed(window, assertion);
+    if (status == OFFPATH_OK) return MPI_SUCCESS;
+    leave(window, window.all);
+    return raise(window, error_of(status));
 }
 
 // Ends an epoch: its operations are completed, then the lock is released.
 int unlock(Window& window, int target) {
     Lock& record = record_of(window, target);
-    const Lock was = leave(window, record);
-    if (was == Lock::none) return raise(window, MPI_ERR_RMA_SYNC);
+    if (!is_held(window, record)) return raise(window, MPI_ERR_RMA_SYNC);
     offpath_status_t status = flush(window, target);
-    if (was == Lock::held) {
+    const Lock was = leave(window, record);
+    if (has_departed(window)) {
+        const offpath_status_t given = unlock_departed(window, target);
+        if (status == OFFPATH_OK) status = given;
+    } else if (was == Lock::held) {
         const bool all = target == all_targets;
         const offpath_status_t given =
             unlock_device(window, all ? 0 : target, all ? window.size - 1 : target);
-        if (status == OFFPATH_OK) status = given;
+        // A lost device's lock is released.
+        if (status == OFFPATH_OK && !(given == OFFPATH_ERR_PEER_LOST && window.loss != nullptr))
+            status = given;
     }
+    has_no_lock(window, target);
     return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
 }
 
+offpath_status_t lock_device(Window& window, int type, int rank) {
+    ask_for_lock(window, rank, type);
+    const auto target = static_cast<std::uint32_t>(rank);
+    const offpath_lock_t kind = type == MPI_LOCK_EXCLUSIVE ? OFFPATH_LOCK_EXCLUSIVE : OFFPATH_LOCK_SHARED;
+    offpath_status_t status = offpath_direct_lock(window.device, target, kind);
+    if (status == OFFPATH_ERR_UNAVAILABLE) {
+        offpath_request_h request = nullptr;
+        status = offpath_window_lock(window.device, target, kind, &request);
+        if (status == OFFPATH_OK) status = wait_for(request);
+    }
+    if (status != OFFPATH_OK) ask_for_lock(window, rank, 0);
+    return status;
+}
+
 offpath_status_t lock_device(Window& window) {
+    ask_for_lock(window, all_targets, MPI_LOCK_SHARED);
     std::vector<offpath_request_h> requests(static_cast<std::size_t>(window.size));
     offpath_status_t status = OFFPATH_OK;
     for (std::size_t rank = 0; rank < requests.size() && status == OFFPATH_OK; ++rank)
@@ -101,6 +145,7 @@ offpath_status_t lock_device(Window& window) {
         const offpath_status_t granted = wait_for(request);
         if (status == OFFPATH_OK) status = granted;
     }
+    if (status != OFFPATH_OK) ask_for_lock(window, all_targets, 0);
     return status;
 }
 

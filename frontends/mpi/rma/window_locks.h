@@ -34,8 +34,9 @@ int unlock(Window& window, int target);
 void note_lock(Window& window, int target, int assertion);
 void forget_lock(Window& window, int target);
 
-// The device's locks without the records. lock_device takes a shared lock at each target; unlock_device
-// releases those of ranks `first` to `last`.
+// The device's locks without the records. lock_device takes the lock of one target, or a shared lock at each;
+// unlock_device releases those of ranks `first` to `last`.
+offpath_status_t lock_device(Window& window, int type, int rank);
 offpath_status_t lock_device(Window& window);
 offpath_status_t unlock_device(Window& window, int first, int last);
 

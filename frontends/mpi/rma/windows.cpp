@@ -16,6 +16,7 @@
 #include "runtime/summary_file.h"
 #include "window_creation.h"
 #include "window_handles.h"
+#include "window_loss.h"
 
 namespace offpath::mpi {
 namespace {
@@ -86,6 +87,7 @@ offpath_status_t wait_for(offpath_request_h request) {
 }
 
 offpath_status_t flush(Window& window, int target) {
+    if (has_departed(window)) return flush_departed(window, target);
     std::vector<Window::Held> over;
     {
         const std::lock_guard lock(window.mutex);
@@ -108,7 +110,8 @@ offpath_status_t flush(Window& window, int target) {
     }
     // The code below must see what the target's proxy wrote here before it answered.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return status;
+    if (status == OFFPATH_OK) status = note_flushed(window, target);
+    return status == OFFPATH_OK ? status : depart_after(window, status);
 }
 
 void meet(Window& window) {
@@ -137,9 +140,9 @@ std::span<const Counter> one_sided_counters() {
 }
 
 bool print_one_sided_summary() {
-    std::array<std::uint64_t, 5> mine{operations.load(), moved_bytes.load(), windows_made(), windows_left(),
-                                      ways_changed()};
-    std::array<std::uint64_t, 5> all{};
+    std::array<std::uint64_t, 6> mine{operations.load(), moved_bytes.load(), windows_made(),
+                                      windows_left(),    ways_changed(),     run_again()};
+    std::array<std::uint64_t, 6> all{};
     PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
                 runtime().service);
     runtime().offloaded |= all[0] > 0;
@@ -149,14 +152,17 @@ bool print_one_sided_summary() {
                                         {"why_on_host", all[3] > 0 ? why_windows_left() : ""},
                                         {"operations", all[0]},
                                         {"bytes", all[1]},
-                                        {"ways_changed", all[4]}});
+                                        {"ways_changed", all[4]},
+                                        {"run_again", all[5]}});
     if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[2] + all[3] == 0) return false;
     const std::string host =
         all[3] > 0 ? fmt::format(", {} on the host: {}", all[3], why_windows_left()) : "";
     const std::string changed =
         all[4] > 0 ? fmt::format("; windows changed their way {} time{}", all[4], all[4] > 1 ? "s" : "") : "";
-    say(fmt::format("one-sided: {} operations ({}) by the device, {} of {} windows altogether there{}{}",
-                    all[0], human_bytes(all[1]), all[2], all[2] + all[3], host, changed));
+    const std::string again =
+        all[5] > 0 ? fmt::format("; {} operations run again on the host's MPI after a loss", all[5]) : "";
+    say(fmt::format("one-sided: {} operations ({}) by the device, {} of {} windows altogether there{}{}{}",
+                    all[0], human_bytes(all[1]), all[2], all[2] + all[3], host, changed, again));
     return true;
 }
 
@@ -168,6 +174,7 @@ void open_windows() {
 
 void close_windows() {
     outstanding.windows_ended.raise();
+    close_ledgers();
     close_shapes();
     close_handles();
     PMPI_Win_free_keyval(&keyval);

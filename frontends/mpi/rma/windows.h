@@ -28,6 +28,7 @@ namespace offpath::mpi {
 
 enum class WayRule : std::uint8_t;
 enum class Moved : std::uint8_t { put, get };
+struct WindowLoss;
 
 struct alignas(64) Window {
     // What every call reads, in two cache lines.
@@ -45,6 +46,7 @@ struct alignas(64) Window {
     int locked = 0;                     // targets that MPI_Win_lock has locked
     offpath_window_h device = nullptr;  // null: not made yet
     MPI_Win host = MPI_WIN_NULL;        // likewise
+    Owned<WindowLoss> loss;             // null: it does not outlive a device
     // Its puts and gets while it is on the host's way (epochs.h).
     struct Epoch {
         EpochTrial* trial = nullptr;  // null: not compared
@@ -74,7 +76,8 @@ struct alignas(64) Window {
     WayRule rule{};
     bool host_fails = false, device_fails = false;  // to make their window
     bool was_on_device = false;
-    bool counted = false;  // for the summary
+    bool outlives_no_loss = false;  // some rank cannot
+    bool counted = false;           // for the summary
     WayChoice choice;
     WayPace fences;              // at which the ranks compare what they saw
     presence::Reading observed;  // since then

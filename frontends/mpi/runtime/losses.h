@@ -4,7 +4,8 @@
 // or from them leave the device at each end separately, because a receive accepts either form. Collectives
 // must leave it together. A communicator or window that is made after one of its ranks knows of a loss uses
 // the host's MPI. An existing communicator changes to the host's MPI at a collective on which its ranks agree
-// (departure.h), an existing window where all its ranks meet (rma/host_or_device.h).
+// (departure.h), an existing window by itself (rma/window_loss.h) or where all its ranks meet
+// (rma/host_or_device.h).
 //
 // Threads: any. Nothing here costs anything before the first loss.
 #pragma once

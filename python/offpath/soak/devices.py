@@ -107,7 +107,8 @@ class SoakDevices:
 
     def sample(self, run: int) -> None:
         for device, life in zip(self._devices, self._current, strict=True):
-            with contextlib.suppress(OSError):
+            # A daemon that is just ending has no memory any more.
+            with contextlib.suppress(OSError, KeyError):
                 life.samples.append(_sample(device.process.pid, run))
 
     def _life(self, device: Device) -> Life:

@@ -61,7 +61,7 @@ Status OneSided::at_once(const DirectAccess& call, std::span<const std::byte>& r
         windows_.find(std::make_tuple(call.job.high, call.job.low, call.team, call.target, call.window));
     if (found == windows_.end()) return Status::access;
     Window& window = *found->second;
-    if (window.ending || window.session().closing) return Status::peer_lost;
+    if (window.ending || window.retired || window.session().closing) return Status::peer_lost;
     if (rma::is_lock(call.kind)) return lock_at_once(window, call);
     const rma::Ranges::Range* range = window.ranges.find(call.offset, extent(call));
     if (range == nullptr) return window.dynamic ? across_ranges(window, call, result) : Status::access;
@@ -89,8 +89,10 @@ Status OneSided::at_once(const DirectAccess& call, std::span<const std::byte>& r
         result = {place, call.bytes};
     } else {
         if (window.updating && is_being_updated(window, call.offset, call.bytes)) return Status::unsupported;
+        window.ledger.begin(call.origin, call.bytes);
         const Status status = update(call, place, result);
         if (is_error(status)) return status;
+        window.ledger.end(call.origin, call.bytes);
     }
     core_.counters.bytes_sent += result.size();
     return Status::ok;
@@ -137,11 +139,13 @@ Status OneSided::across_ranges(Window& window, const DirectAccess& call, std::sp
     if (kind == OpKind::get) return Status::ok;
     const Status status = apply_update(call, call.operands.data(), bytes.data(), bytes.size());
     if (is_error(status)) return status;
+    window.ledger.begin(call.origin, call.bytes);
     const std::byte* from = bytes.data();
     for (const std::span<std::byte> piece : pieces) {
         std::memcpy(piece.data(), from, piece.size());
         from += piece.size();
     }
+    window.ledger.end(call.origin, call.bytes);
     return Status::ok;
 }
 

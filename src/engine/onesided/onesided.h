@@ -81,6 +81,7 @@ class OneSided final : public Tenant {
     Status attach(Window& window, const memory::HostRange& memory, std::uint64_t begin);
     Status detach(Window& window, std::uint64_t begin, Completion* done);
     Status destroy(Window& window, Completion* done);
+    Status keep_ledger(Window& window, const memory::HostRange& memory);
     // The session has ended.
     void forget(Session& session);
 
@@ -116,6 +117,7 @@ class OneSided final : public Tenant {
     void drop(const Window& window);
     void end_visits(const Window& window, const RanksGone& of, Status status);
     void give_up_locks(Window& window);
+    void retire(Window& window);
     Window* find(const Route& route, std::uint64_t id, bool as_dest);
 
     // origin.cpp

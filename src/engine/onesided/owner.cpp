@@ -127,7 +127,7 @@ bool OneSided::done_at_once(Window& window, const OneSidedRequest& request) {
 void OneSided::accept(Window& window, const OneSidedRequest& request) {
     const OneSidedHeader& header = request.header;
     Peer& peer = *window.team->peers[header.route.source];
-    if (window.session().closing || window.team->gone(header.route.source))
+    if (window.session().closing || window.retired || window.team->gone(header.route.source))
         return answer(peer, header.part, Status::peer_lost);
     if (!rma::is_kind(header.operation)) return answer(peer, header.part, Status::protocol);
     if (rma::is_lock(header.operation)) return accept_lock(window, header);
@@ -311,6 +311,7 @@ void OneSided::give_back(Visit& visit) {
     Window::Lane& lane = window.lanes[visit.origin];
     if (--lane.visits == 0 && !lane.held.empty()) released_.push_back({&window, visit.origin});
     if (window.ending) unsettled_.push_back(&window);
+    if (window.retired && window.visits.empty()) window.ledger.close();
     if (visit.admitted) {
         visit_bytes_ -= visit.memory;
     } else if (visit.memory > 0) {

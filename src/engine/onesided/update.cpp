@@ -99,6 +99,8 @@ bool OneSided::update_in_place(Visit& visit) {
     const bool fetches = visit.result_bytes() > 0;
     if (fetches) visit.fetched.resize(visit.bytes);
     std::uint64_t at = 0;
+    rma::Ledger& ledger = visit.window->ledger;
+    ledger.begin(visit.origin, visit.bytes);
     // Host ranks that have the memory mapped may access it at the same time.
     const bool done = pointers.size() == 1 && update_atomically(visit, visit.operands.data(), pointers[0],
                                                                 fetches ? visit.fetched.data() : nullptr);
@@ -112,6 +114,7 @@ bool OneSided::update_in_place(Visit& visit) {
         }
         at += bytes;
     }
+    ledger.end(visit.origin, visit.bytes);
     if (fetches) {
         return_fetched(visit);
     } else {
@@ -153,12 +156,14 @@ void OneSided::step(Visit& visit) {
         const Status status = apply_update(visit, visit.operands.data(), visit.updated.data(), visit.bytes);
         if (is_error(status)) return end_visit(visit, status);
         visit.stage = Visit::Stage::writing;
+        visit.window->ledger.begin(visit.origin, visit.bytes);
         if (visit.reduction != rma::no_op && visit.updated != visit.fetched &&
             !reach(visit, visit.updated.data(), true))
             return;
         if (is_error(visit.status)) return end_visit(visit, visit.status);
     }
     if (visit.updates) {
+        visit.window->ledger.end(visit.origin, visit.bytes);
         visit.updates = false;
         visit.window->updating = false;
     }

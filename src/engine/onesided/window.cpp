@@ -110,6 +110,7 @@ void OneSided::ranks_gone(Team& team, const RanksGone& gone) {
             if (gone(call->asked.target)) fail_call(*call, Status::peer_lost);
         end_visits(*window, gone, Status::peer_lost);
         give_up_locks(*window);
+        retire(*window);
     }
 }
 
@@ -121,7 +122,30 @@ void OneSided::cancel(Session& session, Status reason) {
         end_visits(
             *window, [](std::uint32_t) { return true; }, Status::peer_lost);
         give_up_locks(*window);
+        retire(*window);
     }
+}
+
+// The ranks of a window with a ledger finish its work without their devices, which therefore must not touch
+// its memory any more.
+void OneSided::retire(Window& window) {
+    if (window.ledger.empty() || window.retired) return;
+    window.retired = true;
+    end_visits(
+        window, [](std::uint32_t) { return true; }, Status::peer_lost);
+    if (window.visits.empty()) window.ledger.close();
+}
+
+Status OneSided::keep_ledger(Window& window, const memory::HostRange& memory) {
+    const std::size_t ranks = window.team->peers.size();
+    if (window.ending || !window.ledger.empty() || memory.bytes < rma::Ledger::bytes(ranks))
+        return Status::invalid;
+    std::byte* const words = window.session().memory->direct(memory, 0, rma::Ledger::bytes(ranks));
+    if (words == nullptr) return Status::unsupported;
+    if (reinterpret_cast<std::uintptr_t>(words) % alignof(std::uint64_t) != 0) return Status::invalid;
+    window.ledger = rma::Ledger(words, ranks);
+    if (window.team->any_gone()) retire(window);
+    return Status::ok;
 }
 
 std::unique_ptr<TeamPart> OneSided::join(Team& /*team*/) {

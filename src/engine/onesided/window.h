@@ -9,6 +9,7 @@
 #include "engine/teams/team.h"
 #include "matching/matcher.h"
 #include "rma/epochs.h"
+#include "rma/ledger.h"
 #include "rma/locks.h"
 #include "rma/parts.h"
 #include "rma/ranges.h"
@@ -79,7 +80,9 @@ class Window {
     bool updates_in_turns = false;  // the updates wait for their turn
     rma::LockQueue lock;
     LinkedList<Visit> visits;
-    std::size_t held = 0;           // in all lanes
+    std::size_t held = 0;  // in all lanes
+    rma::Ledger ledger;
+    bool retired = false;           // it has a ledger, and a rank of its team is gone: it accepts nothing
     std::uint64_t early_bytes = 0;  // what the lanes keep, as part of the job's early bytes
 
     Session& session() const { return *team->session; }

@@ -19,7 +19,7 @@ int move(Window& window, OneSidedOperation::Kind kind, const char* call, const v
     int error = set_buffer(buffer, origin, origin_count, origin_type, false);
     if (error == MPI_SUCCESS)
         error = set_target(window, operation, rank, disp, target_count, target_type, false);
-    return error == MPI_SUCCESS ? start(window, operation, call, request) : raise(window, error);
+    return error == MPI_SUCCESS ? start(window, std::move(operation), call, request) : raise(window, error);
 }
 
 // For a put or a get that a flush completes.

@@ -7,6 +7,7 @@
 #include "rma/element_types.h"
 #include "rma/one_sided_operation.h"
 #include "rma/served_window.h"
+#include "rma/window_loss.h"
 
 using namespace offpath::mpi;
 
@@ -31,6 +32,10 @@ int update(Window& window, const char* call, const Arguments& origin, const Argu
     OneSidedOperation operation;
     operation.kind =
         result == nullptr ? OneSidedOperation::Kind::accumulate : OneSidedOperation::Kind::get_accumulate;
+    operation.op = op;
+    // Pairs that move without their gaps are no elements of the host's MPI.
+    const bool moves = op == MPI_REPLACE || op == MPI_NO_OP;
+    if (!moves || !shape->pairs) operation.basic = shape->basic;
     bool whole = false;
     int error = find_update(*shape, op, operation.type, operation.reduction, whole);
     if (error == MPI_SUCCESS)
@@ -39,13 +44,15 @@ int update(Window& window, const char* call, const Arguments& origin, const Argu
         error = set_buffer(operation.origin, origin.buffer, origin.count, origin.type, whole);
     if (error == MPI_SUCCESS && result != nullptr)
         error = set_buffer(operation.result, result->buffer, result->count, result->type, whole);
-    return error == MPI_SUCCESS ? start(window, operation, call, request) : raise(window, error);
+    return error == MPI_SUCCESS ? start(window, std::move(operation), call, request) : raise(window, error);
 }
 
 int compare_and_swap(Window& window, const void* origin, const void* compare, void* result, MPI_Datatype type,
                      int rank, MPI_Aint disp) {
     if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
     OneSidedOperation operation;
+    operation.kind = OneSidedOperation::Kind::compare_swap;
+    operation.basic = type;
     const int error = set_target(window, operation, rank, disp, 1, type, false);
     if (error != MPI_SUCCESS) return raise(window, error);
     offpath_type_t element{};
@@ -69,15 +76,27 @@ int compare_and_swap(Window& window, const void* origin, const void* compare, vo
         compare = &staged[1];
         result = &staged[2];
     }
-    offpath_status_t status =
-        offpath_compare_swap(window.device, origin, compare, result, element,
-                             static_cast<std::uint32_t>(operation.target), operation.offset, nullptr);
+    operation.origin.address = const_cast<void*>(origin);
+    operation.compare = compare;
+    operation.result = {result, operation.at};
+    const int target = operation.target;
+    offpath_status_t status = OFFPATH_ERR_PEER_LOST;
+    if (!has_departed(window)) {
+        status = offpath_compare_swap(window.device, origin, compare, result, element,
+                                      static_cast<std::uint32_t>(target), operation.offset, nullptr);
+        if (status == OFFPATH_OK && window.loss != nullptr)
+            note_unfinished(window, std::move(operation), "MPI_Compare_and_swap", nullptr);
+    }
+    if (status == OFFPATH_ERR_PEER_LOST && window.loss != nullptr) {
+        status = has_departed(window) ? OFFPATH_OK : depart_after(window, status);
+        if (status == OFFPATH_OK) status = start_departed(window, operation, false);
+    }
     if (status == OFFPATH_OK && in_gpu) {
-        status = flush(window, operation.target);
+        status = flush(window, target);
         gpu::copy(program_result, result, bytes);
     }
     if (status != OFFPATH_OK) return raise(window, error_of(status));
-    count_one_sided(operation.at.bytes());
+    count_one_sided(bytes);
     return MPI_SUCCESS;
 }
 

@@ -1,0 +1,16 @@
+// One-sided operations on the host's half of a window, from their description in bytes: for those that a lost
+// device cannot execute (window_loss.h). Threads: one at a time for each window.
+#pragma once
+
+#include <mpi.h>
+
+#include "one_sided_operation.h"
+
+namespace offpath::mpi {
+
+// Executes the operation in an epoch of this rank on `window.host`. With `waits`, it is done at the target
+// when the call returns; else a flush of the target completes it, if its data need no packing. Returns an MPI
+// error.
+int execute_by_host(Window& window, const OneSidedOperation& operation, bool waits);
+
+}  // namespace offpath::mpi

@@ -1,0 +1,378 @@
+#include "window_loss.h"
+
+#include <fmt/format.h>
+#include <offpath/loss.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/lost_device.h"
+#include "exposed_memory.h"
+#include "host_operations.h"
+#include "runtime/backoff.h"
+#include "runtime/losses.h"
+#include "runtime/runtime.h"
+#include "window_locks.h"
+
+namespace offpath::mpi {
+namespace {
+
+using Closed = Ledger::Closed;
+using Holds = Ledger::Holds;
+using Unfinished = WindowLoss::Unfinished;
+
+// How long a device that lives may take to notice the loss of another one, and one that dies to end.
+constexpr std::uint64_t notice_ns = 1'500'000'000;
+
+std::atomic<std::uint64_t> again{0};
+
+std::string name_of(const Window& window) {
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length = 0;
+    PMPI_Win_get_name(window.handle, name, &length);
+    return fmt::format("{} of {} ranks", length > 0 ? name : "a window", window.size);
+}
+
+// Says why a loss cannot be outlived.
+offpath_status_t give_up(const Window& window, const std::string& what) {
+    warn(Code::operation, fmt::format("rank {}: {}: {}", window.rank, name_of(window), what));
+    return OFFPATH_ERR_PEER_LOST;
+}
+
+bool updates(const OneSidedOperation& operation) {
+    return operation.kind != OneSidedOperation::Kind::put && operation.kind != OneSidedOperation::Kind::get;
+}
+
+bool fetches(const OneSidedOperation& operation) {
+    return operation.result.elements.shape != nullptr;
+}
+
+// Whether the device reaches this memory without system calls.
+bool is_mapped(const void* address) {
+    offpath_back_end_t back_end{};
+    offpath_progress_t progress{};
+    return address != nullptr &&
+           (offpath_mem_query(runtime().context, address, 1, &back_end, &progress) != OFFPATH_OK ||
+            back_end == OFFPATH_BACK_END_MAP || back_end == OFFPATH_BACK_END_XGVMI);
+}
+
+// A daemon that dies may be in its last system call.
+bool may_own_device_call() {
+    const std::uint64_t start = now_ns();
+    for (Backoff backoff; lost_device::may_still_call(); backoff.pause())
+        if (now_ns() - start > notice_ns) return true;
+    return false;
+}
+
+// Tells the other ranks what this rank's own device, if it is lost, may still do to the window's memory.
+void close_own_part(Window& window) {
+    const offpath_device_state_t state = offpath_context_device_state(runtime().context);
+    if (state == OFFPATH_DEVICE_SERVES) return;
+    bool writes = state == OFFPATH_DEVICE_SILENT && may_own_device_call();
+    if (state == OFFPATH_DEVICE_SILENT)
+        for (const auto& [base, bytes] : exposed_by(window))
+            writes |= is_mapped(base);
+    window.loss->ledger->close(writes ? Closed::in_doubt : Closed::yes);
+}
+
+// Waits until no device touches the target's memory of the window.
+offpath_status_t wait_closed(Window& window, int target) {
+    WindowLoss& loss = *window.loss;
+    const auto at = static_cast<std::size_t>(target);
+    if (loss.closed[at]) return OFFPATH_OK;
+    std::uint64_t first_ns = 0;
+    for (Backoff backoff;; backoff.pause()) {
+        Closed closed{};
+        if (!loss.ledger->read_closed(target, closed)) return OFFPATH_ERR_PEER_LOST;
+        if (closed == Closed::yes) break;
+        if (first_ns == 0) first_ns = now_ns();
+        if (closed == Closed::in_doubt || now_ns() - first_ns > notice_ns)
+            return give_up(window, fmt::format("the device of rank {} may still write its memory, so "
+                                               "nothing can run again there",
+                                               target));
+    }
+    loss.closed[at] = true;
+    return OFFPATH_OK;
+}
+
+// Waits until no rank holds a lock of the target's device, whose ledger is closed, that excludes `type`.
+offpath_status_t wait_for_holders(Window& window, int target, int type) {
+    for (int rank = 0; rank < window.size; ++rank) {
+        for (Backoff backoff;; backoff.pause()) {
+            if (rank == window.rank) break;
+            Holds holds{};
+            if (!window.loss->ledger->read_holds(rank, target, holds)) return OFFPATH_ERR_PEER_LOST;
+            if (holds == Holds::no || (holds == Holds::shared && type == MPI_LOCK_SHARED)) break;
+        }
+    }
+    return OFFPATH_OK;
+}
+
+// Of a call of the host's MPI.
+offpath_status_t status_of(const Window& window, int error) {
+    if (error == MPI_SUCCESS) return OFFPATH_OK;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    PMPI_Error_string(error, text, &length);
+    return give_up(window, fmt::format("the host's MPI does not replace the lost device: {}", text));
+}
+
+// Whether this rank has the target locked on the host's half.
+bool is_locked_by_host(const Window& window, int target) {
+    const auto at = static_cast<std::size_t>(target);
+    if (window.way == Way::host)
+        return window.all != Window::Lock::none || window.locks[at] != Window::Lock::none;
+    return window.loss->host_lock_all || window.loss->host_locks[at];
+}
+
+// Locks of the device become locks of the host. Nobody can hold one there that excludes them.
+offpath_status_t convert_locks(Window& window) {
+    WindowLoss& loss = *window.loss;
+    if (window.all != Window::Lock::none && !loss.host_lock_all &&
+        loss.granted[static_cast<std::size_t>(window.rank)] != 0) {
+        const int assertion = window.all == Window::Lock::assumed ? MPI_MODE_NOCHECK : 0;
+        const int error = PMPI_Win_lock_all(assertion, window.host);
+        loss.host_lock_all = error == MPI_SUCCESS;
+        return status_of(window, error);
+    }
+    for (int target = 0; target < window.size; ++target) {
+        const auto at = static_cast<std::size_t>(target);
+        if (loss.granted[at] == 0 || loss.host_locks[at] || loss.host_lock_all) continue;
+        const int assertion = window.locks[at] == Window::Lock::assumed ? MPI_MODE_NOCHECK : 0;
+        const int error = PMPI_Win_lock(loss.granted[at], target, assertion, window.host);
+        if (error != MPI_SUCCESS) return status_of(window, error);
+        loss.host_locks[at] = true;
+    }
+    return OFFPATH_OK;
+}
+
+offpath_status_t execute(Window& window, const OneSidedOperation& operation, bool waits) {
+    if (is_locked_by_host(window, operation.target))
+        return status_of(window, execute_by_host(window, operation, waits));
+    int error = PMPI_Win_lock(MPI_LOCK_SHARED, operation.target, 0, window.host);
+    if (error != MPI_SUCCESS) return status_of(window, error);
+    error = execute_by_host(window, operation, false);
+    return status_of(window, first_error(error, PMPI_Win_unlock(operation.target, window.host)));
+}
+
+// Whether the update must run again: the target's device has not applied it. `status` is set if that is not
+// known, or if its result is lost.
+bool must_run_again(Window& window, const Unfinished& one, const Ledger::Updates& updates,
+                    offpath_status_t& status) {
+    const OneSidedOperation& operation = one.operation;
+    const std::uint64_t begin = one.update_end - operation.at.bytes();
+    if (updates.begun <= begin) return true;
+    if (updates.applied >= one.update_end && !fetches(operation)) return false;
+    status = give_up(
+        window,
+        fmt::format("{} to rank {} cannot run again: {}", one.call, operation.target,
+                    updates.applied >= one.update_end
+                        ? "the lost device has applied it, and its result is lost"
+                        : "the lost device may have applied a part of it, and it must happen exactly once"));
+    return false;
+}
+
+bool is_done(const Unfinished& one) {
+    return one.again || (one.device != nullptr && offpath_request_test(one.device) == OFFPATH_OK);
+}
+
+// The device's results must not overwrite those of the host's MPI.
+offpath_status_t check_results(Window& window) {
+    if (offpath_context_device_state(runtime().context) != OFFPATH_DEVICE_SILENT) return OFFPATH_OK;
+    const bool calls = may_own_device_call();
+    for (const Unfinished& one : window.loss->unfinished)
+        if (!is_done(one) && fetches(one.operation) && (calls || is_mapped(one.operation.result.address)))
+            return give_up(window, fmt::format("the device of this rank may still write the result of {} "
+                                               "from rank {}, so it cannot run again",
+                                               one.call, one.operation.target));
+    return OFFPATH_OK;
+}
+
+offpath_status_t run_unfinished(Window& window) {
+    WindowLoss& loss = *window.loss;
+    offpath_status_t result = OFFPATH_OK;
+    const auto note = [&](offpath_status_t status) { result = result == OFFPATH_OK ? status : result; };
+    std::vector<Ledger::Updates> known(static_cast<std::size_t>(window.size));
+    std::vector<bool> is_known(known.size());
+    for (Unfinished& one : loss.unfinished) {
+        if (is_done(one)) continue;
+        const int target = one.operation.target;
+        const auto at = static_cast<std::size_t>(target);
+        if (const offpath_status_t status = wait_closed(window, target); status != OFFPATH_OK) {
+            note(status);
+            continue;
+        }
+        if (updates(one.operation)) {
+            if (!is_known[at] && !loss.ledger->read_updates(target, known[at])) {
+                note(OFFPATH_ERR_PEER_LOST);
+                continue;
+            }
+            is_known[at] = true;
+            offpath_status_t status = OFFPATH_OK;
+            if (!must_run_again(window, one, known[at], status)) {
+                note(status);
+                one.again = status == OFFPATH_OK;
+                continue;
+            }
+        }
+        const offpath_status_t status = execute(window, one.operation, true);
+        one.again = status == OFFPATH_OK;
+        again.fetch_add(1, std::memory_order_relaxed);
+        note(status);
+    }
+    return result;
+}
+
+}  // namespace
+
+void prepare_for_loss(Window& window) {
+    if (window.loss != nullptr || window.device == nullptr || window.host == MPI_WIN_NULL ||
+        window.outlives_no_loss)
+        return;
+    Ledger* const ledger = Ledger::make(window);
+    window.outlives_no_loss = ledger == nullptr;
+    if (ledger != nullptr)
+        window.loss = make_owned<WindowLoss>(ledger, static_cast<std::size_t>(window.size));
+}
+
+[[gnu::hot]] void note_unfinished(Window& window, OneSidedOperation&& operation, const char* call,
+                                  offpath_request_h device) {
+    WindowLoss& loss = *window.loss;
+    Unfinished& one = loss.unfinished.emplace_back();
+    one.operation = std::move(operation);
+    one.call = call;
+    one.device = device;
+    if (!updates(one.operation)) return;
+    std::uint64_t& updated = loss.updated[static_cast<std::size_t>(one.operation.target)];
+    updated += one.operation.at.bytes();
+    one.update_end = updated;
+}
+
+[[gnu::hot]] offpath_status_t note_flushed(Window& window, int target) {
+    if (window.loss == nullptr) return OFFPATH_OK;
+    offpath_status_t status = OFFPATH_OK;
+    std::erase_if(window.loss->unfinished, [&](const Unfinished& one) {
+        if (target != all_targets && one.operation.target != target) return false;
+        if (one.device == nullptr) return true;
+        if (offpath_request_test(one.device) == OFFPATH_ERR_PEER_LOST && !one.again)
+            status = OFFPATH_ERR_PEER_LOST;
+        return false;
+    });
+    return status;
+}
+
+bool note_ended(Window& window, offpath_request_h device) {
+    if (window.loss == nullptr) return false;
+    auto& unfinished = window.loss->unfinished;
+    const auto one = std::find_if(unfinished.begin(), unfinished.end(),
+                                  [&](const Unfinished& each) { return each.device == device; });
+    if (one == unfinished.end()) return false;
+    const bool done = one->again;
+    unfinished.erase(one);
+    return done;
+}
+
+offpath_status_t depart_after(Window& window, offpath_status_t status) {
+    if (status != OFFPATH_ERR_PEER_LOST || window.loss == nullptr || window.outlives_no_loss) return status;
+    WindowLoss& loss = *window.loss;
+    lost_on_team(*window.team, OFFPATH_ERR_PEER_LOST);
+    // A window on the host's way has its locks there already.
+    loss.departed = window.way == Way::device;
+    close_own_part(window);
+    // While the own device serves, operations on it may still be outstanding.
+    offpath_request_h request = nullptr;
+    if (offpath_window_flush(window.device, OFFPATH_ALL_TARGETS, &request) == OFFPATH_OK)
+        (void)wait_for(request);
+    status = check_results(window);
+    if (status == OFFPATH_OK && loss.departed) status = convert_locks(window);
+    if (status == OFFPATH_OK) status = run_unfinished(window);
+    // An operation with a request returns the error of its own, if it has one.
+    std::erase_if(loss.unfinished, [](const Unfinished& one) { return one.device == nullptr; });
+    return status;
+}
+
+offpath_status_t start_departed(Window& window, const OneSidedOperation& operation, bool waits) {
+    const offpath_status_t status = wait_closed(window, operation.target);
+    return status == OFFPATH_OK ? execute(window, operation, waits) : status;
+}
+
+offpath_status_t flush_departed(Window& window, int target) {
+    if (window.loss->host_lock_all && target == all_targets)
+        return status_of(window, PMPI_Win_flush_all(window.host));
+    int error = MPI_SUCCESS;
+    const int first = target == all_targets ? 0 : target,
+              last = target == all_targets ? window.size - 1 : target;
+    for (int rank = first; rank <= last; ++rank)
+        if (is_locked_by_host(window, rank)) error = first_error(error, PMPI_Win_flush(rank, window.host));
+    return status_of(window, error);
+}
+
+offpath_status_t lock_departed(Window& window, int type, int target, int assertion) {
+    offpath_status_t status = wait_closed(window, target);
+    if (status == OFFPATH_OK && (assertion & MPI_MODE_NOCHECK) == 0)
+        status = wait_for_holders(window, target, type);
+    if (status == OFFPATH_OK) status = status_of(window, PMPI_Win_lock(type, target, assertion, window.host));
+    if (status == OFFPATH_OK) window.loss->host_locks[static_cast<std::size_t>(target)] = true;
+    return status;
+}
+
+offpath_status_t lock_all_departed(Window& window, int assertion) {
+    offpath_status_t status = OFFPATH_OK;
+    for (int target = 0; target < window.size && status == OFFPATH_OK; ++target) {
+        status = wait_closed(window, target);
+        if (status == OFFPATH_OK && (assertion & MPI_MODE_NOCHECK) == 0)
+            status = wait_for_holders(window, target, MPI_LOCK_SHARED);
+    }
+    if (status == OFFPATH_OK) status = status_of(window, PMPI_Win_lock_all(assertion, window.host));
+    window.loss->host_lock_all = status == OFFPATH_OK;
+    return status;
+}
+
+offpath_status_t unlock_departed(Window& window, int target) {
+    WindowLoss& loss = *window.loss;
+    if (target == all_targets) {
+        if (!std::exchange(loss.host_lock_all, false)) return OFFPATH_OK;
+        return status_of(window, PMPI_Win_unlock_all(window.host));
+    }
+    const auto at = static_cast<std::size_t>(target);
+    if (!loss.host_locks[at]) return OFFPATH_OK;
+    loss.host_locks[at] = false;
+    return status_of(window, PMPI_Win_unlock(target, window.host));
+}
+
+void ask_for_lock(Window& window, int target, int type) {
+    if (window.loss == nullptr) return;
+    const Holds holds = type == 0 ? Holds::no : type == MPI_LOCK_EXCLUSIVE ? Holds::exclusive : Holds::shared;
+    const int first = target == all_targets ? 0 : target,
+              last = target == all_targets ? window.size - 1 : target;
+    for (int rank = first; rank <= last; ++rank)
+        window.loss->ledger->hold(rank, holds);
+}
+
+void has_lock(Window& window, int target, int type) {
+    if (window.loss == nullptr) return;
+    auto& granted = window.loss->granted;
+    if (target == all_targets) {
+        std::fill(granted.begin(), granted.end(), type);
+    } else {
+        granted[static_cast<std::size_t>(target)] = type;
+    }
+}
+
+void has_no_lock(Window& window, int target) {
+    has_lock(window, target, 0);
+    ask_for_lock(window, target, 0);
+}
+
+void end_departure(Window& window) {
+    if (window.loss != nullptr) window.loss->departed = false;
+}
+
+std::uint64_t run_again() {
+    return again.load();
+}
+
+}  // namespace offpath::mpi
