@@ -64,6 +64,11 @@ deb: build
 wheel: setup
 	@packaging/wheel.sh .venv/bin/python build/packages
 
+# Adds what the latest run of the tests found to docs/compatibility.md.
+.PHONY: compatibility
+compatibility:
+	@scripts/compatibility.py record build
+
 # The documentation as a site with search, in build/site.
 .PHONY: docs
 docs: setup

@@ -21,7 +21,7 @@ SECTIONS: dict[str, list[str]] = {
         "docs/advise.md", "docs/soak.md", "docs/aarch64.md", "docs/troubleshooting.md",
     ],
     "Applications": ["docs/bspmm.md", "docs/minimd.md", "apps/minimd/README.md", "apps/halo/README.md"],
-    "Reference": ["docs/variables.md", "docs/api.md", "docs/daemon.md"],
+    "Reference": ["docs/variables.md", "docs/api.md", "docs/daemon.md", "docs/compatibility.md"],
     "How it works": [
         "docs/architecture.md", "docs/point-to-point.md", "docs/schedules.md", "docs/transport.md",
         "docs/memory.md", "docs/security.md", "docs/fault-campaign.md",
