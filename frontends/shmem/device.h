@@ -4,9 +4,13 @@
 #pragma once
 
 #include "core.h"
+#include "device_loss.h"
+#include "pending.h"
 #include "place.h"
 
 #include <offpath/offpath.h>
+
+#include <cstring>
 
 namespace offpath::shmem {
 
@@ -53,17 +57,21 @@ inline void count(Context& context, const Place& place) {
 
 // Gives an operation that no caller waits for to the device; call(request) starts it. If it has a request, a
 // quiet of the context waits for this operation alone; there is a limit to such requests. For counted
-// operations, a quiet waits for everything that this process has outstanding.
+// operations, a quiet waits for everything that this process has outstanding. `again` says what the processor
+// copies if the device is lost.
 template <typename Call>
-void hand_over(Context& context, const Place& place, bool with_request, const char* what, Call&& call) {
+void hand_over(Context& context, const Place& place, bool with_request, const char* what, Call&& call,
+               Pending::Entry again = {}) {
     Pending& pending = place.segment->mapped != nullptr ? context.near : context.far;
     if (!with_request || !pending.has_room()) {
         must(call(nullptr), what);
         return count(context, place);
     }
-    offpath_request_h request = nullptr;
-    must(call(&request), what);
-    pending.add({request, nullptr});
+    const offpath_status_t status = call(&again.request);
+    if (status == OFFPATH_OK) [[likely]]
+        return pending.add(again);
+    if (again.to == nullptr || !goes_on_after(status)) fail_device(status, what);
+    std::memcpy(again.to, again.from, again.bytes);
 }
 
 }  // namespace offpath::shmem

@@ -4,6 +4,7 @@
 #include "base/variables.h"
 #include "core.h"
 #include "device.h"
+#include "device_loss.h"
 #include "executable_data.h"
 #include "heap.h"
 #include "job_end.h"
@@ -211,6 +212,23 @@ void meet() {
     finish(request, "a barrier");
 }
 
+namespace {
+
+// The PEs of one node have met without the device before they come here.
+void meet_at_end() {
+    offpath_request_h request = nullptr;
+    offpath_status_t status = offpath_ibarrier(world.team, &request);
+    if (status == OFFPATH_OK) status = offpath_request_wait(request);
+    if (status != OFFPATH_OK && !goes_on_after(status)) fail_device(status, "a barrier");
+    (void)offpath_request_free(request);
+}
+
+void must_at_end(offpath_status_t status, const char* what) {
+    if (status != OFFPATH_OK && !goes_on_after(status)) fail_device(status, what);
+}
+
+}  // namespace
+
 void start(int threads) {
     if (phase != Phase::before) fail("the library was started before");
     phase = Phase::running;
@@ -241,13 +259,13 @@ void start(int threads) {
 void stop() {
     if (phase != Phase::running) return;
     quiet(world_context);
-    meet();
+    meet_at_end();
     phase = Phase::after;
     world_context.pes = 0;
     world.running = false;
-    must(offpath_window_destroy(world.window), "the end of the window");
+    must_at_end(offpath_window_destroy(world.window), "the end of the window");
     for (offpath_region_h& region : files.regions) {
-        if (region != nullptr) must(offpath_mem_deregister(region), "the end of symmetric memory");
+        if (region != nullptr) must_at_end(offpath_mem_deregister(region), "the end of symmetric memory");
         region = nullptr;
     }
     close_peer_watch();
@@ -255,7 +273,7 @@ void stop() {
     // that has only fences miscounts the ranks of a fence if it loses a connection meanwhile. So all PEs
     // close their connections before any PE ends.
     must(offpath_context_leave_launcher(world.context), "leaving the launcher");
-    meet();
+    meet_at_end();
     offpath_finalize(world.context);
     close_peers();
     close_heap();

@@ -1,6 +1,8 @@
 // The calls of shmem.h that start and end the library, and its queries.
 #include "calls/definition.h"
+#include "collectives/collectives.h"
 #include "core.h"
+#include "device_loss.h"
 #include "job_end.h"
 #include "life.h"
 #include "teams/team.h"
@@ -24,6 +26,8 @@ static_assert(signal_set == SHMEM_SIGNAL_SET && signal_add == SHMEM_SIGNAL_ADD);
 void end() {
     if (!running()) return;
     quiet(default_context());
+    // The device may be lost before, or during, the barrier in stop().
+    if (all_pes_are_near()) sync_team(world_team());
     close_teams();
     stop();
 }

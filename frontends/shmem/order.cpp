@@ -1,6 +1,7 @@
 // fence and quiet. The processor orders the loads and stores of this process; operations of the device are
 // counted.
 #include "device.h"
+#include "device_loss.h"
 #include "peer_watch.h"
 
 #include <fmt/format.h>
@@ -40,7 +41,10 @@ void fail_device(offpath_status_t status, const char* what) {
 void check_job() {
     if (!world.running) return;
     check_peers();
-    must(offpath_window_flush(world.window, static_cast<std::uint32_t>(world.pe), nullptr), "the device");
+    if (is_without_device()) return;
+    const offpath_status_t status =
+        offpath_window_flush(world.window, static_cast<std::uint32_t>(world.pe), nullptr);
+    if (status != OFFPATH_OK && !goes_on_after(status)) fail_device(status, "the device");
 }
 
 void quiet(Context& context) {

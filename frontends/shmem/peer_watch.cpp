@@ -2,6 +2,7 @@
 
 #include "core.h"
 #include "device.h"
+#include "device_loss.h"
 #include "job_end.h"
 #include "world.h"
 
@@ -91,9 +92,12 @@ void open_peer_watch() {
 void close_peer_watch() {
     if (watch == nullptr) return;
     offpath_request_h message = nullptr;
-    must(offpath_send_offload(world.team, nullptr, 0, static_cast<std::uint32_t>(world.pe), tag, &message),
-         "the end of the watch for lost PEs");
-    finish(message, "the end of the watch for lost PEs");
+    offpath_status_t status =
+        offpath_send_offload(world.team, nullptr, 0, static_cast<std::uint32_t>(world.pe), tag, &message);
+    if (status == OFFPATH_OK) status = offpath_request_wait(message);
+    if (status != OFFPATH_OK && !goes_on_after(status))
+        fail_device(status, "the end of the watch for lost PEs");
+    (void)offpath_request_free(message);
     // A loss that no call had to detect before is detected by the next calls.
     (void)offpath_request_wait(watch);
     (void)offpath_request_free(watch);
@@ -105,7 +109,9 @@ void check_peers() {
     if (has_been_said()) end_job(1);
     if (watch == nullptr) return;
     const offpath_status_t status = offpath_request_test(watch);
-    if (status == OFFPATH_IN_PROGRESS || status == OFFPATH_OK || noticed.exchange(true)) return;
+    if (status == OFFPATH_IN_PROGRESS || status == OFFPATH_OK || goes_on_after(status) ||
+        noticed.exchange(true))
+        return;
     const int pe = lost_pe();
     if (pe < 0) fail_device(status, "another PE or its device");
     fail_lost(fmt::format("PE {} or its device is gone", pe));

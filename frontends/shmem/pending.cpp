@@ -2,6 +2,7 @@
 
 #include "core.h"
 #include "device.h"
+#include "device_loss.h"
 #include "world.h"
 
 namespace offpath::shmem {
@@ -30,7 +31,12 @@ std::unique_lock<std::mutex> Pending::lock() {
 }
 
 void Pending::end(const Entry& entry) {
-    finish(entry.request, "what was started before");
+    const offpath_status_t status = offpath_request_wait(entry.request);
+    if (status != OFFPATH_OK) [[unlikely]] {
+        if (entry.to == nullptr || !goes_on_after(status)) fail_device(status, "what was started before");
+        std::memcpy(entry.to, entry.from, entry.bytes);
+    }
+    (void)offpath_request_free(entry.request);
     if (entry.slot != nullptr) give_back_put_slot(entry.slot);
 }
 

@@ -21,6 +21,10 @@ class Pending {
     struct Entry {
         offpath_request* request = nullptr;
         std::byte* slot = nullptr;
+        // Of a transfer within the node, which the processor can copy again if the device is lost.
+        void* to = nullptr;
+        const void* from = nullptr;
+        std::size_t bytes = 0;
     };
 
     bool empty() const { return count_.load(std::memory_order_acquire) == 0; }

@@ -3,6 +3,7 @@
 
 #include "copy.h"
 #include "device.h"
+#include "device_loss.h"
 
 namespace offpath::shmem {
 
@@ -18,15 +19,18 @@ bool has_request(const Place& place, std::size_t bytes) {
 // Large operations that no caller waits for go to the device, so that the processor is free for the program.
 bool by_device(const Place& place, std::size_t bytes, bool nbi) {
     return place.segment->mapped == nullptr ||
-           (nbi && bytes >= world.near_device_bytes && place.segment->shared);
+           (nbi && bytes >= world.near_device_bytes && place.segment->shared && !is_without_device());
 }
 
 void device_put(Context& context, const Place& place, const void* source, std::size_t bytes, bool nbi) {
     const offpath_place_t there = place_at(place);
+    const bool near = place.segment->mapped != nullptr;
     if (nbi)
-        return hand_over(context, place, has_request(place, bytes), "a put", [&](offpath_request_h* request) {
-            return offpath_put(world.window, source, bytes, &there, request);
-        });
+        return hand_over(context, place, has_request(place, bytes), "a put",
+                         [&](offpath_request_h* request) {
+                             return offpath_put(world.window, source, bytes, &there, request);
+                         },
+                         {nullptr, nullptr, near ? place.here() : nullptr, source, bytes});
     if (directly(place, bytes,
                  [&] { return offpath_direct_put(world.window, source, bytes, there.target, there.offset); }))
         return count(context, place);
@@ -47,10 +51,13 @@ void device_put(Context& context, const Place& place, const void* source, std::s
 
 void device_get(Context& context, void* dest, const Place& place, std::size_t bytes, bool nbi) {
     const offpath_place_t there = place_at(place);
+    const bool near = place.segment->mapped != nullptr;
     if (nbi)
-        return hand_over(context, place, has_request(place, bytes), "a get", [&](offpath_request_h* request) {
-            return offpath_get(world.window, dest, bytes, &there, request);
-        });
+        return hand_over(context, place, has_request(place, bytes), "a get",
+                         [&](offpath_request_h* request) {
+                             return offpath_get(world.window, dest, bytes, &there, request);
+                         },
+                         {nullptr, nullptr, near ? dest : nullptr, near ? place.here() : nullptr, bytes});
     if (directly(place, bytes,
                  [&] { return offpath_direct_get(world.window, dest, bytes, there.target, there.offset); }))
         return;

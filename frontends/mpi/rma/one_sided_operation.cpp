@@ -12,6 +12,8 @@
 namespace offpath::mpi {
 namespace {
 
+using Kind = OneSidedOperation::Kind;
+
 // The device copies operands of up to this size when they are passed to it.
 constexpr std::size_t copied_bytes = 4096;
 // The most packed bytes that may wait for a flush by the program. Beyond that, this code flushes.
@@ -28,15 +30,15 @@ offpath_status_t call_device(Window& window, const OneSidedOperation& operation,
                              void* result, std::size_t bytes, const offpath_place_t& place,
                              offpath_request_h* request) {
     switch (operation.kind) {
-        case OneSidedOperation::Kind::put:
+        case Kind::put:
             return offpath_put(window.device, origin, bytes, &place, request);
-        case OneSidedOperation::Kind::get:
+        case Kind::get:
             return offpath_get(window.device, result, bytes, &place, request);
         default:
             break;
     }
     const std::size_t count = bytes / offpath_type_bytes(operation.type);
-    if (operation.kind == OneSidedOperation::Kind::accumulate)
+    if (operation.kind == Kind::accumulate)
         return offpath_accumulate(window.device, origin, count, operation.type, operation.reduction, &place,
                                   request);
     return offpath_get_accumulate(window.device, origin, result, count, operation.type, operation.reduction,
@@ -294,7 +296,16 @@ int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_R
                                     : raise(window, error_of(status));
     }
     const int target = operation.target;
-    if (started && window.loss != nullptr) note_unfinished(window, std::move(operation), call, device);
+    const bool plain = segments.size() == 1 && request == nullptr && !unpacks &&
+                       (!sends || origin == operation.origin.address);
+    if (!started || window.loss == nullptr) {
+        // Nothing has to outlive a loss.
+    } else if (plain && (operation.kind == Kind::put || operation.kind == Kind::get)) {
+        note_move(window, {operation.kind == Kind::put ? operation.origin.address : result, bytes,
+                           segments[0].offset, target, operation.kind});
+    } else {
+        note_unfinished(window, std::move(operation), call, device);
+    }
     if (status == OFFPATH_ERR_PEER_LOST) status = depart_after(window, status);
     // An operation that needs several calls, or must be unpacked, is done when this call returns.
     if (status == OFFPATH_OK && request != nullptr && !watched) status = flush(window, target);
@@ -309,7 +320,8 @@ int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_R
         if (segments.size() > 1) window.pieces_told += segments.size();
         full = window.held_bytes > most_held_bytes || window.pieces_told > most_pieces_told;
     }
-    full |= window.loss != nullptr && window.loss->unfinished.size() > most_unfinished;
+    full |= window.loss != nullptr &&
+            window.loss->moves.size() + window.loss->unfinished.size() > most_unfinished;
     if (full) status = flush(window, all_targets);
     return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
 }

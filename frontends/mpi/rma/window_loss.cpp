@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/lost_device.h"
-#include "exposed_memory.h"
 #include "host_operations.h"
 #include "runtime/backoff.h"
 #include "runtime/losses.h"
@@ -24,7 +22,7 @@ using Closed = Ledger::Closed;
 using Holds = Ledger::Holds;
 using Unfinished = WindowLoss::Unfinished;
 
-// How long a device that lives may take to notice the loss of another one, and one that dies to end.
+// How long a device that lives may take to notice the loss of another one.
 constexpr std::uint64_t notice_ns = 1'500'000'000;
 
 std::atomic<std::uint64_t> again{0};
@@ -48,34 +46,6 @@ bool updates(const OneSidedOperation& operation) {
 
 bool fetches(const OneSidedOperation& operation) {
     return operation.result.elements.shape != nullptr;
-}
-
-// Whether the device reaches this memory without system calls.
-bool is_mapped(const void* address) {
-    offpath_back_end_t back_end{};
-    offpath_progress_t progress{};
-    return address != nullptr &&
-           (offpath_mem_query(runtime().context, address, 1, &back_end, &progress) != OFFPATH_OK ||
-            back_end == OFFPATH_BACK_END_MAP || back_end == OFFPATH_BACK_END_XGVMI);
-}
-
-// A daemon that dies may be in its last system call.
-bool may_own_device_call() {
-    const std::uint64_t start = now_ns();
-    for (Backoff backoff; lost_device::may_still_call(); backoff.pause())
-        if (now_ns() - start > notice_ns) return true;
-    return false;
-}
-
-// Tells the other ranks what this rank's own device, if it is lost, may still do to the window's memory.
-void close_own_part(Window& window) {
-    const offpath_device_state_t state = offpath_context_device_state(runtime().context);
-    if (state == OFFPATH_DEVICE_SERVES) return;
-    bool writes = state == OFFPATH_DEVICE_SILENT && may_own_device_call();
-    if (state == OFFPATH_DEVICE_SILENT)
-        for (const auto& [base, bytes] : exposed_by(window))
-            writes |= is_mapped(base);
-    window.loss->ledger->close(writes ? Closed::in_doubt : Closed::yes);
 }
 
 // Waits until no device touches the target's memory of the window.
@@ -179,22 +149,27 @@ bool is_done(const Unfinished& one) {
     return one.again || (one.device != nullptr && offpath_request_test(one.device) == OFFPATH_OK);
 }
 
-// The device's results must not overwrite those of the host's MPI.
-offpath_status_t check_results(Window& window) {
-    if (offpath_context_device_state(runtime().context) != OFFPATH_DEVICE_SILENT) return OFFPATH_OK;
-    const bool calls = may_own_device_call();
-    for (const Unfinished& one : window.loss->unfinished)
-        if (!is_done(one) && fetches(one.operation) && (calls || is_mapped(one.operation.result.address)))
-            return give_up(window, fmt::format("the device of this rank may still write the result of {} "
-                                               "from rank {}, so it cannot run again",
-                                               one.call, one.operation.target));
-    return OFFPATH_OK;
+OneSidedOperation operation_of(const WindowLoss::Move& move) {
+    OneSidedOperation operation;
+    operation.kind = move.kind;
+    operation.target = move.target;
+    operation.offset = move.offset;
+    operation.at = {shape_of(MPI_BYTE), move.bytes, false};
+    (move.kind == OneSidedOperation::Kind::put ? operation.origin : operation.result) = {move.address,
+                                                                                         operation.at};
+    return operation;
 }
 
 offpath_status_t run_unfinished(Window& window) {
     WindowLoss& loss = *window.loss;
     offpath_status_t result = OFFPATH_OK;
     const auto note = [&](offpath_status_t status) { result = result == OFFPATH_OK ? status : result; };
+    for (const WindowLoss::Move& move : std::exchange(loss.moves, {})) {
+        offpath_status_t status = wait_closed(window, move.target);
+        if (status == OFFPATH_OK) status = execute(window, operation_of(move), true);
+        again.fetch_add(1, std::memory_order_relaxed);
+        note(status);
+    }
     std::vector<Ledger::Updates> known(static_cast<std::size_t>(window.size));
     std::vector<bool> is_known(known.size());
     for (Unfinished& one : loss.unfinished) {
@@ -253,6 +228,12 @@ void prepare_for_loss(Window& window) {
 
 [[gnu::hot]] offpath_status_t note_flushed(Window& window, int target) {
     if (window.loss == nullptr) return OFFPATH_OK;
+    auto& moves = window.loss->moves;
+    if (target == all_targets) {
+        moves.clear();
+    } else {
+        std::erase_if(moves, [&](const WindowLoss::Move& move) { return move.target == target; });
+    }
     offpath_status_t status = OFFPATH_OK;
     std::erase_if(window.loss->unfinished, [&](const Unfinished& one) {
         if (target != all_targets && one.operation.target != target) return false;
@@ -279,16 +260,24 @@ offpath_status_t depart_after(Window& window, offpath_status_t status) {
     if (status != OFFPATH_ERR_PEER_LOST || window.loss == nullptr || window.outlives_no_loss) return status;
     WindowLoss& loss = *window.loss;
     lost_on_team(*window.team, OFFPATH_ERR_PEER_LOST);
+    const offpath_device_state_t own = offpath_context_device_state(runtime().context);
+    if (own == OFFPATH_DEVICE_SILENT) {
+        loss.ledger->close(Closed::in_doubt);
+        window.outlives_no_loss = true;
+        return give_up(window,
+                       "the device of this rank hangs and may still write memory, so nothing can run "
+                       "again");
+    }
+    if (own == OFFPATH_DEVICE_ENDED) loss.ledger->close(Closed::yes);
     // A window on the host's way has its locks there already.
     loss.departed = window.way == Way::device;
-    close_own_part(window);
     // While the own device serves, operations on it may still be outstanding.
     offpath_request_h request = nullptr;
     if (offpath_window_flush(window.device, OFFPATH_ALL_TARGETS, &request) == OFFPATH_OK)
         (void)wait_for(request);
-    status = check_results(window);
-    if (status == OFFPATH_OK && loss.departed) status = convert_locks(window);
+    status = loss.departed ? convert_locks(window) : OFFPATH_OK;
     if (status == OFFPATH_OK) status = run_unfinished(window);
+    loss.moves.clear();
     // An operation with a request returns the error of its own, if it has one.
     std::erase_if(loss.unfinished, [](const Unfinished& one) { return one.device == nullptr; });
     return status;

@@ -15,7 +15,8 @@
 //   epochs      of fences, and of post and start: each operation has a passive epoch of its own. The
 //               synchronisation is by messages of the host's MPI in any case
 //
-// Windows of programs with MPI_THREAD_MULTIPLE, and of hosts and devices, do not outlive a device. Threads:
+// No window outlives a device that hangs, because that may still write memory. Windows of programs with
+// MPI_THREAD_MULTIPLE, and of hosts and devices, do not outlive a device. Threads:
 // one at a time, as for all windows with two ways.
 #pragma once
 
@@ -40,11 +41,22 @@ struct WindowLoss {
         bool again = false;                  // it has run again
     };
 
+    // A put or a get of plain bytes to one piece of the target, which a flush completes. Most operations are
+    // such, so a record is small.
+    struct Move {
+        void* address = nullptr;
+        std::uint64_t bytes = 0, offset = 0;
+        int target = 0;
+        OneSidedOperation::Kind kind{};
+    };
+
     WindowLoss(Ledger* its_ledger, std::size_t ranks)
         : ledger(its_ledger), updated(ranks), closed(ranks), granted(ranks), host_locks(ranks) {}
 
     std::unique_ptr<Ledger> ledger;
-    std::vector<Unfinished> unfinished;  // on the device, in the order of the calls
+    // On the device, in the order of the calls.
+    std::vector<Move> moves;
+    std::vector<Unfinished> unfinished;  // the others
     bool departed = false;
     std::vector<std::uint64_t> updated;  // by target: bytes of all updates that went to its device
     std::vector<bool> closed;            // by target: its ledger is
@@ -60,7 +72,11 @@ inline bool has_departed(const Window& window) {
     return window.loss != nullptr && window.loss->departed;
 }
 
-// Notes an operation that the device has accepted. `device`: its request, or null.
+// Notes an operation that the device has accepted.
+inline void note_move(Window& window, const WindowLoss::Move& move) {
+    window.loss->moves.push_back(move);
+}
+// The same for one that is no such move. `device`: its request, or null.
 void note_unfinished(Window& window, OneSidedOperation&& operation, const char* call,
                      offpath_request_h device);
 // A flush of the target, which may be all_targets, has ended well. Returns the status of the operations with
