@@ -12,6 +12,11 @@ namespace offpath::mpi::json_fields {
 
 using Json = nlohmann::json;
 
+// What these files may hold.
+inline constexpr std::uint64_t most_ranks = 1U << 30;
+inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+inline constexpr double longest_s = 1e6;
+
 [[noreturn]] void refuse(const std::string& what);
 
 const Json& member(const Json& object, const char* name, const std::string& where);

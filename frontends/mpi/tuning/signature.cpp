@@ -15,10 +15,7 @@ namespace {
 using namespace json_fields;
 
 constexpr std::uint64_t version = 1;
-constexpr std::uint64_t most_ranks = 1U << 30;
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 constexpr std::size_t most_rows = 4096;
-constexpr double longest_s = 1e6;
 constexpr std::array<const char*, 2> phase_names{"computes", "waits"};  // by Phase
 
 template <std::size_t count>

@@ -19,9 +19,6 @@ namespace {
 using namespace json_fields;
 
 constexpr std::uint64_t version = 1;
-constexpr std::uint64_t most_ranks = 1U << 30;
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
-constexpr double longest_s = 1e6;
 // A difference of one node matters more than a difference of one rank.
 constexpr double weight_of_nodes = 2;
 
