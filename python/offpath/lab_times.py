@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath import metrics, units
+from offpath import console, metrics, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -95,13 +95,13 @@ def measure(shape: Shape, wanted: list[Point], artifacts: Artifacts, seconds: fl
 
 
 def measure_in_rounds(
-    labs: list[tuple[Shape, list[Point]]], artifacts: Artifacts, seconds: float, note: Callable[[Shape], None]
+    labs: list[tuple[Shape, list[Point]]], artifacts: Artifacts, seconds: float
 ) -> list[list[dict]]:
     """As measure, for several labs, each `seconds / ROUNDS` long in every round."""
     rounds: list[list[list[dict]]] = [[] for _ in labs]
     for _ in range(ROUNDS):
         for found, (shape, wanted) in zip(rounds, labs, strict=True):
-            note(shape)
+            console.note(f"measuring {shape}")
             found.append(measure(shape, wanted, artifacts, seconds / ROUNDS))
     return [[median_row(rows) for rows in zip(*found, strict=True)] for found in rounds]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from offpath import console, lab_times, stats, units
+from offpath import calibrate, console, lab_times, stats, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -90,15 +90,23 @@ def choose(text: str) -> list[str]:
     return list(dict.fromkeys(name for one in named for name in GROUPS.get(one, {one: None})))
 
 
-def compare(figures: Mapping, names: list[str], artifacts: Artifacts, seconds: float) -> dict:
+def compare(
+    figures: Mapping, names: list[str], artifacts: Artifacts, seconds: float, calibrates: bool = False
+) -> tuple[dict, Mapping]:
+    """The comparison, and the platform that it used. With `calibrates`, that is `figures` with what the
+    calibration's operations give, which are measured in the same rounds."""
     rows = []
     labs = [(name, shape, wanted) for name in names for shape, wanted in SETS.get(name, [])]
+    first = calibrate.LABS if calibrates else []
     times = lab_times.measure_in_rounds(
-        [(shape, wanted) for _, shape, wanted in labs],
-        artifacts,
-        seconds,
-        lambda shape: console.note(f"measuring {shape}"),
+        [*first, *((shape, wanted) for _, shape, wanted in labs)], artifacts, seconds
     )
+    if calibrates:
+        figures, distances = calibrate.platform(
+            figures, calibrate.micro(artifacts), calibrate.of_rows(times[: len(first)]), artifacts
+        )
+        calibrate.show(figures, distances)
+        times = times[len(first) :]
     for (name, shape, wanted), measured in zip(labs, times, strict=True):
         simulated = lab_times.simulate(figures, shape, wanted, artifacts)
         rows += [
@@ -109,7 +117,8 @@ def compare(figures: Mapping, names: list[str], artifacts: Artifacts, seconds: f
         for program in PROGRAMS.get(name, []):
             console.note(f"{name}: {program.line}")
             rows += run_program(figures, name, program, artifacts)
-    return {"platform": figures["name"], "environment": stats.environment(), "rows": rows} | summary(rows)
+    found = {"platform": figures["name"], "environment": stats.environment(), "rows": rows}
+    return found | summary(rows), figures
 
 
 def again(figures: Mapping, found: Mapping, names: list[str], artifacts: Artifacts) -> dict:

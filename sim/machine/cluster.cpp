@@ -21,6 +21,14 @@ NetworkFigures network_figures(const Platform& platform, Sharing sharing) {
     return figures;
 }
 
+// An MPI library over TCP sends a long message in fragments, and the socket takes two of them while the
+// program computes (btl_tcp_max_send_size of Open MPI; the bytes that it hides agree, docs/models.md).
+engine::Config library_config(engine::Config config) {
+    config.chunk_bytes = 128 << 10;
+    config.chunks_in_flight = 2;
+    return config;
+}
+
 void check(Status status, const char* what) {
     if (is_error(status)) throw std::runtime_error(std::string(what) + ": " + to_string(status));
 }
@@ -48,8 +56,10 @@ Cluster::~Cluster() = default;
 void Cluster::make_workers() {
     const auto make = [this](Worker::Kind kind, std::uint32_t node, Core& core) {
         const auto number = static_cast<std::uint32_t>(workers_.size());
-        workers_.push_back(std::make_unique<Worker>(*this, kind, number, node, core, shape_.engine_config,
-                                                    shape_.seed + number));
+        const bool sockets = kind == Worker::Kind::library && platform_.protocol == Protocol::stream;
+        workers_.push_back(std::make_unique<Worker>(
+            *this, kind, number, node, core,
+            sockets ? library_config(shape_.engine_config) : shape_.engine_config, shape_.seed + number));
     };
     for (std::uint32_t i = 0; i < first_library(); ++i)
         make(Worker::Kind::proxy, i / shape_.proxies, device_core(i / shape_.proxies, i % shape_.proxies));

@@ -1,6 +1,7 @@
 """`offpath sim`: its output, its errors, and the platforms that come with it."""
 
 import json
+import math
 import subprocess
 
 import pytest
@@ -161,6 +162,27 @@ def test_measured_rows_are_those_of_the_median_round():
     }
     rows[0]["verified"] = False
     assert not lab_times.median_row(rows)["verified"]
+
+
+def test_a_fit_does_not_end_where_it_stays_by_chance():
+    """The best value is 0.25, and no step of a fit leads there from 1."""
+
+    def judge(values):
+        place = math.log10(values["x"])
+        return min(1.5 + 10 * abs(place), 1 + 10 * abs(place - math.log10(0.25)))
+
+    assert calibrate.fit({"x": 1.0}, ["x"], judge) == 1.5
+    distance, values = calibrate.fit_from_anywhere({"x": 1.0}, judge)
+    assert distance == pytest.approx(1) and values["x"] == pytest.approx(0.25)
+
+
+def test_a_validation_that_calibrates_measures(offpath, tmp_path):
+    found = tmp_path / "v.json"
+    found.write_text('{"rows": []}')
+    done = offpath(
+        "sim", "--platform=lab", "--validate", f"--measured={found}", f"--calibrate={tmp_path / 'p.json'}"
+    )
+    assert done.returncode == 2 and "--calibrate measures" in done.stderr
 
 
 def test_sets_are_chosen_by_name_or_group():

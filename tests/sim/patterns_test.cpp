@@ -211,6 +211,22 @@ TEST(SimLibrary, SmallPayloadsDoNotWaitForTheirReceiver) {
     }
 }
 
+// A long message of a library goes in fragments of 128 KiB, since a socket takes no more at once. The pattern
+// runs twice.
+TEST(SimLibrary, LongMessagesGoInFragments) {
+    Platform platform = test_platform();
+    platform.protocol = Protocol::stream;
+    const auto messages = [&platform](std::uint64_t bytes) {
+        Cluster cluster(platform, shape_of(2, 1, EngineKind::host));
+        Job job(cluster);
+        MeasureSpec spec = spec_of("ring", bytes);
+        spec.only_alone = true;
+        measure(job, spec);
+        return cluster.network().messages();
+    };
+    EXPECT_EQ(messages(4 << 20) - messages(2 << 20), 2 * 2 * (2 << 20) / (128 << 10));
+}
+
 TEST(SimMeasure, ThePatternAloneTakesAsLongWithoutComputations) {
     const ClusterShape shape = shape_of(3, 1, EngineKind::offpath);
     MeasureSpec spec = spec_of("alltoall", 64 << 10);

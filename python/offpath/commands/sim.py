@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import console, reports, sim, units
+from offpath import calibrate, console, reports, sim, units
 from offpath import validate as validation
 from offpath.artifacts import find_artifacts
 from offpath.codes import Code
@@ -138,6 +138,16 @@ def sim_(
         float,
         typer.Option("--seconds", help="How long the lab measures each size.", rich_help_panel="Validation"),
     ] = 0.3,
+    calibrated: Annotated[
+        Path | None,
+        typer.Option(
+            "--calibrate",
+            metavar="FILE",
+            help="Calibrate in the same rounds; the platform goes to FILE.",
+            rich_help_panel="Validation",
+            show_default=False,
+        ),
+    ] = None,
     measured: Annotated[
         list[Path] | None,
         typer.Option(
@@ -158,7 +168,7 @@ def sim_(
             Code.OPTION, "what to simulate is not clear", "name a --pattern, a --program, or --validate"
         )
     if validate:
-        return _validate(platform, sets, seconds, measured or [], json)
+        return _validate(platform, sets, seconds, measured or [], calibrated, json)
     passed = [
         f"--topology={topology}",
         f"--sharing={sharing}",
@@ -198,11 +208,24 @@ def sim_(
     reports.write(found, json)
 
 
-def _validate(platform: str, sets: str, seconds: float, measured: list[Path], json: Path | None) -> None:
+def _validate(
+    platform: str,
+    sets: str,
+    seconds: float,
+    measured: list[Path],
+    calibrated: Path | None,
+    json: Path | None,
+) -> None:
     names = validation.choose(sets)
     if not 0.01 <= seconds <= 10:
         raise OffpathError(Code.OPTION, f"--seconds {seconds} is out of range", "use 0.01 to 10")
     options.check_outputs(json, None)
+    if calibrated is not None:
+        if measured:
+            raise OffpathError(
+                Code.OPTION, "--calibrate measures, and --measured does not", "give one of them"
+            )
+        options.check_output(calibrated)
     figures = sim.read_figures(platform)
     artifacts = find_artifacts()
     artifacts.program(sim.PROGRAM)
@@ -210,7 +233,10 @@ def _validate(platform: str, sets: str, seconds: float, measured: list[Path], js
         found = validation.again(figures, validation.read(measured), names, artifacts)
     else:
         options.need_tools(namespaces=True)
-        found = validation.compare(figures, names, artifacts, seconds)
+        if calibrated is not None:
+            artifacts.program(calibrate.MICRO)
+        found, used = validation.compare(figures, names, artifacts, seconds, calibrated is not None)
+        reports.write(dict(used), calibrated)
     validation.show(found)
     reports.write(found, json)
 
