@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint32_t tag = 0;
 constexpr std::uint64_t answer_ns = 100'000'000;
+constexpr std::uint64_t name_ns = 2'000'000'000;  // a device may wait long for a CPU
 // The higher a PE's number, the later it writes its line. So usually only the first PE does.
 constexpr auto before_speaking = std::chrono::milliseconds(50), next_pe = std::chrono::milliseconds(100);
 constexpr int most_next = 12;
@@ -66,7 +67,7 @@ int lost_pe() {
     offpath_request_h done = nullptr;
     // This message follows the questions, so when it has arrived, their answers have too.
     if (offpath_send_offload(world.team, nullptr, 0, me, tag + 1, &done) == OFFPATH_OK)
-        (void)offpath_request_wait_for(done, answer_ns);
+        (void)offpath_request_wait_for(done, name_ns);
     for (int pe = 0; pe < world.pes; ++pe) {
         auto* const question = questions[static_cast<std::size_t>(pe)];
         if (question != nullptr && offpath_request_test(question) == OFFPATH_ERR_PEER_LOST) return pe;
