@@ -6,22 +6,22 @@
 namespace offpath::profile {
 namespace {
 
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+std::uint64_t mix_node(std::uint64_t a, std::uint64_t b) {
     std::uint64_t x = (a ^ (b + 0x9e3779b97f4a7c15)) * 0xbf58476d1ce4e5b9;
     return x ^ (x >> 29);
 }
 
 std::uint64_t key_of(const Node& node) {
-    if (node.call != Node::loop) return mix(1, node.call);
-    std::uint64_t key = mix(2, node.iterations);
+    if (node.call != Node::loop) return mix_node(1, node.call);
+    std::uint64_t key = mix_node(2, node.iterations);
     for (const Node& inner : node.body)
-        key = mix(key, key_of(inner));
+        key = mix_node(key, key_of(inner));
     return key;
 }
 
-bool alike(const Node& a, const Node& b) {
+bool alike_nodes(const Node& a, const Node& b) {
     return a.call == b.call && a.iterations == b.iterations &&
-           std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(), alike);
+           std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(), alike_nodes);
 }
 
 void add(Times& sum, const Times& more) {
@@ -143,7 +143,8 @@ void Sequence::push(std::uint32_t call, const Times& times) {
 
 bool Sequence::equal_tails(std::size_t left, std::size_t right, std::size_t length) const {
     for (std::size_t i = length; i-- > 0;)
-        if (keys_[left + i] != keys_[right + i] || !alike(nodes_[left + i], nodes_[right + i])) return false;
+        if (keys_[left + i] != keys_[right + i] || !alike_nodes(nodes_[left + i], nodes_[right + i]))
+            return false;
     return true;
 }
 
@@ -156,7 +157,7 @@ void Sequence::fold() {
         if (lengths_[before] == length) {
             Node& loop = nodes_[before];
             if (std::equal(loop.body.begin(), loop.body.end(), nodes_.begin() + static_cast<long>(before) + 1,
-                           alike)) {
+                           alike_nodes)) {
                 for (std::size_t i = 0; i < length; ++i) {
                     used_ -= nodes_in(nodes_[before + 1 + i]);
                     merge(loop.body[i], nodes_[before + 1 + i]);

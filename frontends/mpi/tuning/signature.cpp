@@ -14,7 +14,7 @@ namespace {
 
 using namespace json_fields;
 
-constexpr std::uint64_t version = 1;
+constexpr std::uint64_t signature_version = 1;
 constexpr std::size_t most_rows = 4096;
 constexpr std::array<const char*, 2> phase_names{"computes", "waits"};  // by Phase
 
@@ -30,7 +30,7 @@ std::size_t one_of(const Json& object, const char* name, const std::array<const 
 
 constexpr std::array<const char*, 2> engine_names{"host", "device"};  // by Engine
 
-LearnedRow parse_row(const Json& row, const std::string& where) {
+LearnedRow parse_learned(const Json& row, const std::string& where) {
     LearnedRow made;
     made.op = operation(row, where);
     made.shape.ranks = static_cast<std::uint32_t>(whole(row, "ranks", 2, most_ranks, where));
@@ -101,7 +101,7 @@ std::string Signature::to_json(const std::string& when) const {
     Json learned = Json::array();
     for (const LearnedRow& row : rows)
         learned.push_back(to_object(row));
-    const Json all{{"offpath_signature", version},
+    const Json all{{"offpath_signature", signature_version},
                    {"program", {{"name", key.name}, {"content", key.content}}},
                    {"mpi", key.mpi},
                    {"platform", key.platform},
@@ -116,9 +116,9 @@ std::string Signature::to_json(const std::string& when) const {
 Signature Signature::parse(const std::string& json) {
     const Json all = json_fields::parse(json);
     const std::string top = "the signature";
-    if (whole(all, "offpath_signature", 0, most_bytes, top) != version)
+    if (whole(all, "offpath_signature", 0, most_bytes, top) != signature_version)
         refuse(fmt::format("its version is {}; this library reads version {}",
-                           all["offpath_signature"].dump(), version));
+                           all["offpath_signature"].dump(), signature_version));
     Signature made;
     const Json& program = member(all, "program", top);
     made.key = {text(program, "name", "\"program\""),
@@ -132,7 +132,7 @@ Signature Signature::parse(const std::string& json) {
     if (!rows.is_array() || rows.size() > most_rows)
         refuse(fmt::format("\"learned\" is no list of at most {} rows", most_rows));
     for (std::size_t i = 0; i < rows.size(); ++i)
-        put(made.rows, parse_row(rows[i], fmt::format("row {}", i + 1)), false);
+        put(made.rows, parse_learned(rows[i], fmt::format("row {}", i + 1)), false);
     return made;
 }
 
