@@ -172,6 +172,20 @@ int freed_while_mapped() {
     return n - sum + memory.wrong(10);
 }
 
+// Blocks that were freed are given again, also after the end of one that program and device do not share.
+int blocks_are_given_again() {
+    omp_target_free(omp_target_alloc(8 << 20, 0), 0);
+    void* const first = omp_target_alloc(1 << 20, 0);
+    omp_target_free(first, 0);
+    int others = 0;
+    for (int i = 0; i < 100; i++) {
+        void* const block = omp_target_alloc(1 << 20, 0);
+        others += block != first;
+        omp_target_free(block, 0);
+    }
+    return others;
+}
+
 // Maps `x` on every device in turn, and is what a run that counts copied bytes does.
 int on_every_device() {
     Memory memory;
@@ -208,5 +222,6 @@ int main(int count, char**) {
     RUN(pointers_in_it);
     RUN(freed_while_mapped);
     RUN(on_every_device);
+    RUN(blocks_are_given_again);
     return wrong_cases != 0;
 }

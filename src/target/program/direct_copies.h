@@ -32,7 +32,7 @@ class DirectCopies {
     bool get(std::uint32_t stream, void* destination, std::uint64_t address, std::uint64_t bytes);
     // True: it is done, or will be with a sync of the stream. False: the address is not of the pool.
     bool release(std::uint32_t stream, std::uint64_t address);
-    // A request is about to be sent. Returns the gets that must be requests before it.
+    // A request that a sync waits for is about to be sent. Returns the gets that must be requests before it.
     std::vector<Get> begin_request(std::uint32_t stream);
     // Whether nothing of the stream is under way.
     bool is_idle(std::uint32_t stream);

@@ -249,7 +249,6 @@ Status Target::part(std::uint64_t address, std::string& problem) {
 
 Status Target::release(std::uint32_t stream, std::uint64_t address) {
     if (has_pool_ && direct_.release(stream, address)) return Status::ok;
-    begin_request(stream);
     return send(0, stream, Release{address}, {}, false);
 }
 
@@ -260,9 +259,10 @@ std::uint64_t Target::expect_copy(std::uint32_t stream, const ExpectedCopy& copy
     return number;
 }
 
-// Before each request of a stream but gets, which change nothing on the device.
+// Before each request of a stream that a sync waits for. Also before there is a pool: it may come while the
+// request is under way.
 void Target::begin_request(std::uint32_t stream) {
-    if (!has_pool_) return;
+    if (!maps_files()) return;
     for (const DirectCopies::Get& get : direct_.begin_request(stream))
         (void)send_get(stream, get);
 }
@@ -313,7 +313,7 @@ std::uint32_t Target::new_stream() {
 }
 
 std::uint64_t Target::begin_sync(std::uint32_t stream) {
-    return has_pool_ && direct_.is_idle(stream) ? nothing_to_wait_for : send_sync(stream);
+    return maps_files() && direct_.is_idle(stream) ? nothing_to_wait_for : send_sync(stream);
 }
 
 std::uint64_t Target::send_sync(std::uint32_t stream) {
@@ -322,7 +322,7 @@ std::uint64_t Target::send_sync(std::uint32_t stream) {
         std::lock_guard lock(copies_mutex_);
         if (auto copies = copies_.extract(stream)) finishing_[number] = std::move(copies.mapped());
     }
-    if (has_pool_) direct_.begin_sync(stream, number);
+    if (maps_files()) direct_.begin_sync(stream, number);
     (void)send(number, stream, Sync{}, {}, true);
     return number;
 }
@@ -330,19 +330,22 @@ std::uint64_t Target::send_sync(std::uint32_t stream) {
 Status Target::finish(std::uint64_t number, bool wait, std::string& problem, std::uint64_t limit_ns,
                       const std::string& limit_problem) {
     if (!wait) return look(number, problem, 0);
-    if (number == nothing_to_wait_for) return end_sync(number, {}, problem);
+    if (number == nothing_to_wait_for) return look(number, problem, 0);
     return end_sync(number, answers_.wait(number, limit_ns, limit_problem), problem);
 }
 
 Status Target::look(std::uint64_t number, std::string& problem, std::uint64_t nap_ns) {
+    if (number == nothing_to_wait_for) {
+        if (!answers_.lost()) return Status::ok;
+        problem = this->problem();
+        return Status::peer_lost;
+    }
     Answer answer;
-    if (number != nothing_to_wait_for && !answers_.test(number, answer, nap_ns)) return Status::in_progress;
-    return end_sync(number, answer, problem);
+    return answers_.test(number, answer, nap_ns) ? end_sync(number, answer, problem) : Status::in_progress;
 }
 
 Status Target::end_sync(std::uint64_t number, const Answer& answer, std::string& problem) {
-    Status status = answer.status;
-    if (number == nothing_to_wait_for && answers_.lost()) status = Status::peer_lost;
+    const Status status = answer.status;
     std::vector<std::uint64_t> copies;
     {
         std::lock_guard lock(copies_mutex_);
@@ -350,7 +353,7 @@ Status Target::end_sync(std::uint64_t number, const Answer& answer, std::string&
     }
     for (const std::uint64_t copy : copies)
         answers_.forget_data(copy);
-    if (has_pool_) direct_.finish(number, status == Status::ok);
+    if (maps_files()) direct_.finish(number, status == Status::ok);
     if (status != Status::ok) problem = status == Status::peer_lost ? this->problem() : text_of(answer);
     return status;
 }
