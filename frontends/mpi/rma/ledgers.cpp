@@ -102,23 +102,36 @@ Ledger* Ledger::make(Window& window) {
     std::unique_ptr<Ledger> ledger(new Ledger(window.rank, window.size));
     const std::size_t words = OFFPATH_LEDGER_WORDS(window.size) + static_cast<std::size_t>(window.size);
     void* memory = nullptr;
+    bool is_kept = false;  // the device writes the words
     bool good = offpath_mem_alloc(runtime().context, words * sizeof(std::uint64_t), &memory) == OFFPATH_OK;
     if (good) {
         ledger->words_ = static_cast<std::uint64_t*>(memory);
         std::fill_n(ledger->words_, words, 0);
-        good = watch().begin(ledger->words_) &&
-               offpath_window_keep_ledger(window.device, ledger->words_) == OFFPATH_OK;
+        good = is_kept = watch().begin(ledger->words_) &&
+                         offpath_window_keep_ledger(window.device, ledger->words_) == OFFPATH_OK;
     }
-    if (!all_agree(window.comm, good)) return nullptr;
+    if (!all_agree(window.comm, good)) {
+        if (is_kept) ledger->leave_to_device();
+        return nullptr;
+    }
     PMPI_Comm_set_errhandler(window.comm, MPI_ERRORS_RETURN);
     MPI_Win all = MPI_WIN_NULL;
     const int error = PMPI_Win_create(ledger->words_, static_cast<MPI_Aint>(words * sizeof(std::uint64_t)),
                                       sizeof(std::uint64_t), MPI_INFO_NULL, window.comm, &all);
     // As for the window of the data (host_or_device.cpp), a window that not all ranks have cannot be freed.
-    if (!all_agree(window.comm, error == MPI_SUCCESS)) return nullptr;
+    if (!all_agree(window.comm, error == MPI_SUCCESS)) {
+        ledger->leave_to_device();
+        return nullptr;
+    }
     PMPI_Win_set_errhandler(all, MPI_ERRORS_RETURN);
     ledger->all_ = all;
     return ledger.release();
+}
+
+// The device writes the words as long as it has the window, so their memory lives until MPI_Finalize.
+void Ledger::leave_to_device() {
+    watch().end(words_);
+    words_ = nullptr;
 }
 
 Ledger::~Ledger() {

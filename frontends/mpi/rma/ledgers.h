@@ -48,6 +48,7 @@ class Ledger {
 
   private:
     Ledger(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
+    void leave_to_device();
     bool read(int rank, int first, int step, int count, std::uint64_t* words);
 
     const int rank_, ranks_;
