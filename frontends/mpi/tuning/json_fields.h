@@ -27,6 +27,16 @@ double real(const Json& object, const char* name, double most, const std::string
 std::string text(const Json& object, const char* name, const std::string& where);
 // The member "op".
 Op operation(const Json& row, const std::string& where);
+// A row with what all of them begin with: operation, shape of the team, and bytes.
+template <typename Row>
+Row begin_row(const Json& row, const std::string& where) {
+    Row made;
+    made.op = operation(row, where);
+    made.shape.ranks = static_cast<std::uint32_t>(whole(row, "ranks", 2, most_ranks, where));
+    made.shape.nodes = static_cast<std::uint32_t>(whole(row, "nodes", 1, made.shape.ranks, where));
+    made.bytes = whole(row, "bytes", 1, most_bytes, where);
+    return made;
+}
 // The text as JSON.
 Json parse(const std::string& text);
 

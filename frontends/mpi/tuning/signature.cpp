@@ -31,11 +31,7 @@ std::size_t one_of(const Json& object, const char* name, const std::array<const 
 constexpr std::array<const char*, 2> engine_names{"host", "device"};  // by Engine
 
 LearnedRow parse_learned(const Json& row, const std::string& where) {
-    LearnedRow made;
-    made.op = operation(row, where);
-    made.shape.ranks = static_cast<std::uint32_t>(whole(row, "ranks", 2, most_ranks, where));
-    made.shape.nodes = static_cast<std::uint32_t>(whole(row, "nodes", 1, made.shape.ranks, where));
-    made.bytes = whole(row, "bytes", 1, most_bytes, where);
+    auto made = begin_row<LearnedRow>(row, where);
     made.calls = whole(row, "calls", 0, most_bytes, where);
     made.what.phase = static_cast<Phase>(one_of(row, "phase", phase_names, where));
     for (std::size_t i = 0; i < phase_names.size(); ++i)

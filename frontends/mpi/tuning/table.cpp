@@ -33,11 +33,7 @@ Cost cost(const Json& row, const char* engine, const std::string& where) {
 }
 
 TableRow parse_row(const Json& row, const std::string& where) {
-    TableRow made;
-    made.op = operation(row, where);
-    made.shape.ranks = static_cast<std::uint32_t>(whole(row, "ranks", 2, most_ranks, where));
-    made.shape.nodes = static_cast<std::uint32_t>(whole(row, "nodes", 1, made.shape.ranks, where));
-    made.bytes = whole(row, "bytes", 1, most_bytes, where);
+    auto made = begin_row<TableRow>(row, where);
     made.host = cost(row, "host", where);
     made.device = cost(row, "device", where);
     return made;
