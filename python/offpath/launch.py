@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import console, control, devices, logs, mpi_library, openmp, preload, signatures, tuning_table
+from offpath import console, control, devices, logs, mpi_library, openmp, preload, tuning_table
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -87,7 +87,7 @@ def rank_variables(
     given |= {
         "OFFPATH_VERBOSE": options.verbose,
         "OFFPATH_TUNING": inherited.get("OFFPATH_TUNING", _tuning_table()),
-        "OFFPATH_SIGNATURES": inherited.get("OFFPATH_SIGNATURES", signatures.directory()),
+        "OFFPATH_SIGNATURES": inherited.get("OFFPATH_SIGNATURES", "on"),
     }
     given["OFFPATH_CONTROL"] = inherited.get("OFFPATH_CONTROL", session / control.NAME)
     return variables | {name: str(value) for name, value in given.items() if value is not None}

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath import reports
 from offpath.codes import Code
 from offpath.errors import OffpathError
 
@@ -26,7 +27,7 @@ def directory() -> Path:
     given = os.environ.get("OFFPATH_SIGNATURES", "")
     if given and given not in ("on", "off"):
         return Path(given)
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     return base / "offpath" / "signatures"
 
 
@@ -49,10 +50,7 @@ def identify(content: dict) -> str:
 
 def read(path: Path) -> Signature:
     hint = "`offpath signatures export` writes such files"
-    try:
-        content = jsonlib.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise OffpathError(Code.INPUT_FILE, f"{path} cannot be read: {error}", hint) from error
+    content = reports.read(path)
     if not isinstance(content, dict) or content.get("offpath_signature") != VERSION:
         raise OffpathError(Code.INPUT_FILE, f"{path} is no signature of version {VERSION}", hint)
     wrong = [name for name, kind in _KEYS.items() if not isinstance(content.get(name), kind)]

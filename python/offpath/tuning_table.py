@@ -16,7 +16,7 @@ HOST, DEVICE = "host", "device"
 def default_table(lab: bool = False) -> Path:
     """The path of the table that `offpath run` uses. Emulated clusters have another one, which is used only
     on request."""
-    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
     return base / "offpath" / ("tuning-lab.json" if lab else "tuning.json")
 
 

@@ -106,7 +106,7 @@ def test_signatures_are_listed_shown_shared_and_removed(tmp_path, monkeypatch, c
 
     path.write_text(path.read_text()[:100])
     listed, complaints = run("list")
-    assert "solver" in listed and "cannot be read" in complaints and "[OFP-0804]" in complaints
+    assert "solver" in listed and "cut off" in complaints and "[OFP-0804]" in complaints
     for arguments in (["import", str(path)], ["show", "zz"], ["remove"], ["remove", "zz"]):
         with pytest.raises(OffpathError):
             run(*arguments)

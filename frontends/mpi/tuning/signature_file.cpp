@@ -37,6 +37,7 @@ std::mutex learned_mutex;
 std::vector<LearnedRow> learned;
 Signature signature;
 fs::path file;               // empty: nothing is kept
+bool is_named = false;       // the user has named the directory, so errors are worth a warning
 bool is_of_another = false;  // the file belongs to another user
 
 // Empty: signatures are off.
@@ -44,7 +45,8 @@ fs::path directory() {
     const std::string given = environment::text("OFFPATH_SIGNATURES", "off");
     if (given == "off" || tuning_settings.first_trial_after == 0 || runtime().settings.selection.given)
         return {};
-    if (given != "on") return given;
+    is_named = given != "on";
+    if (is_named) return given;
     const std::string cache = environment::text("XDG_CACHE_HOME", ""), home = environment::text("HOME", "");
     if (cache.empty() && home.empty()) return {};
     return (cache.empty() ? fs::path(home) / ".cache" : fs::path(cache)) / "offpath" / "signatures";
@@ -154,7 +156,7 @@ void write_signature() {
     ++signature.runs;
     const std::string problem = write_to_file(
         signature.to_json(fmt::format("{:%Y-%m-%dT%H:%M:%S}+00:00", fmt::gmtime(std::time(nullptr)))));
-    if (!problem.empty())
+    if (!problem.empty() && is_named)
         warn(Code::file, fmt::format("signature {} could not be written: {}", file.string(), problem));
 }
 
