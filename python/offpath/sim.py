@@ -50,7 +50,7 @@ class SimSpec:
     memory: str | None = None  # how proxies reach host memory, instead of the platform's way
 
     def check(self) -> None:
-        if self.program is None and self.pattern not in PATTERNS:
+        if self.pattern and self.pattern not in PATTERNS:
             raise OffpathError(
                 Code.OPTION, f"pattern {self.pattern!r} is not known", "use one of " + ", ".join(PATTERNS)
             )

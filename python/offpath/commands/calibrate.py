@@ -11,10 +11,23 @@ from offpath.artifacts import find_artifacts
 from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
+from offpath.skeletons import measure
 
 
 def calibrate_(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The platform file to write.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="The platform file to write.", show_default=False),
+    ] = None,
+    kernels: Annotated[
+        Path | None,
+        typer.Option(
+            "--kernels",
+            metavar="FILE",
+            help="Measure what skeletons compute, and write it here. Takes half a minute.",
+            show_default=False,
+        ),
+    ] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", help="How long each operation and size is measured.")
     ] = 0.3,
@@ -30,15 +43,26 @@ def calibrate_(
     json: options.Json = None,
 ) -> None:
     """Measures this machine and writes a platform file for `offpath sim`. It takes about two minutes; nothing
-    else should run meanwhile.
+    else should run meanwhile. With --kernels, it also measures what skeletons of programs compute.
 
     Example: offpath calibrate --out here.json
     """
     if not 0.01 <= seconds <= 10:
         raise OffpathError(Code.OPTION, f"--seconds {seconds} is out of range", "use 0.01 to 10")
-    options.check_output(out)
+    if out is None and kernels is None:
+        raise OffpathError(
+            Code.OPTION, "what to measure is not clear", "give --out FILE, --kernels FILE, or both"
+        )
+    for file in (out, kernels):
+        if file is not None:
+            options.check_output(file)
     options.check_outputs(json, None)
     artifacts = find_artifacts()
+    if kernels is not None:
+        kernels.write_text(dump(measure.kernels(artifacts), indent=2) + "\n")
+        console.note(f"wrote {kernels}")
+    if out is None:
+        return
     artifacts.program(sim.PROGRAM)
     if measured is not None:
         micro, labs = calibrate.read(measured)

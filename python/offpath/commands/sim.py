@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import calibrate, console, reports, sim, units
+from offpath import calibrate, console, reports, sim, skeletons, units
 from offpath import validate as validation
 from offpath.artifacts import find_artifacts
 from offpath.codes import Code
@@ -33,6 +33,37 @@ def sim_(
             "--program",
             metavar="PROFILE",
             help="Replay a profile of `offpath advise --profile` instead of a pattern.",
+            show_default=False,
+        ),
+    ] = None,
+    skeleton: Annotated[
+        str,
+        typer.Option(
+            "--skeleton",
+            metavar="LINE",
+            help="Replay a program that has not run: the command line of "
+            + ", ".join(skeletons.NAMES)
+            + ', such as "fft3d --n 512".',
+            rich_help_panel="Skeletons",
+        ),
+    ] = "",
+    kernels: Annotated[
+        Path | None,
+        typer.Option(
+            "--kernels",
+            metavar="FILE",
+            help="How fast a core computes: what `offpath calibrate --kernels` wrote.",
+            rich_help_panel="Skeletons",
+            show_default=False,
+        ),
+    ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--profile",
+            metavar="FOLDER",
+            help="Keep the skeleton's profile here.",
+            rich_help_panel="Skeletons",
             show_default=False,
         ),
     ] = None,
@@ -163,10 +194,14 @@ def sim_(
 
     Example: offpath sim --platform thor-bf2 --nodes 16 --ranks-per-node 32 --pattern alltoall --bytes 64K
     """
-    if bool(pattern) + (program is not None) + validate != 1:
+    if bool(pattern) + (program is not None) + bool(skeleton) + validate != 1:
         raise OffpathError(
-            Code.OPTION, "what to simulate is not clear", "name a --pattern, a --program, or --validate"
+            Code.OPTION,
+            "what to simulate is not clear",
+            "name a --pattern, a --program, a --skeleton, or --validate",
         )
+    if not skeleton and (kernels is not None or profile is not None):
+        raise OffpathError(Code.OPTION, "--kernels and --profile belong to skeletons", "name a --skeleton")
     if validate:
         return _validate(platform, sets, seconds, measured or [], calibrated, json)
     passed = [
@@ -200,10 +235,14 @@ def sim_(
     )
     spec.check()
     options.check_outputs(json, None)
-    found = sim.simulate(spec, find_artifacts())
-    if program is None:
+    if skeleton:
+        found = skeletons.simulate(skeleton, spec, find_artifacts(), kernels, profile)
+        _show_skeleton(found)
+    elif program is None:
+        found = sim.simulate(spec, find_artifacts())
         _show(found)
     else:
+        found = sim.simulate(spec, find_artifacts())
         _show_program(found)
     reports.write(found, json)
 
@@ -260,6 +299,14 @@ def _show(found: dict) -> None:
     console.out.print(table)
     speed = f"; {found['events_per_s'] / 1e6:.1f} million a second" if "events_per_s" in found else ""
     console.note(f"{found['events']} events, {found['messages']} messages between nodes{speed}")
+
+
+def _show_skeleton(found: dict) -> None:
+    console.out.print(
+        f"{found['program']}, {found['ranks']} ranks on {found['nodes']} nodes of {found['platform']}, engine"
+        f" {found['engine']}: {units.format_seconds(found['time_s'])}; a rank computes"
+        f" {units.format_seconds(found['compute_s'])} of it"
+    )
 
 
 def _show_program(found: dict) -> None:

@@ -1,0 +1,54 @@
+"""Skeletons of programs: their calls of MPI and the time that they compute, for any number of ranks, without
+the programs. docs/simulation.md describes them."""
+
+import dataclasses
+import shlex
+import statistics
+import tempfile
+from pathlib import Path
+
+from offpath import sim, units
+from offpath.artifacts import Artifacts
+from offpath.codes import Code
+from offpath.errors import OffpathError
+from offpath.skeletons import bspmm, fft3d, halo, minimd, profile_writer, ring_hpl
+from offpath.skeletons import kernels as kernel_files
+from offpath.skeletons.kernels import Kernels
+from offpath.skeletons.machine import Machine
+
+_PROGRAMS = {"bspmm": bspmm, "fft3d": fft3d, "halo": halo, "minimd": minimd, "ring-hpl": ring_hpl}
+NAMES = tuple(_PROGRAMS)
+MOST_RANKS = 4096  # each rank's file lists all ranks
+
+
+def write(line: str, machine: Machine, kernels: Kernels, folder: Path) -> list[float]:
+    """Writes the profile of a command line, such as `fft3d --n 512`, with as many ranks as the machine has.
+    Returns the seconds that each rank computes."""
+    words = shlex.split(line)
+    if not words:
+        raise OffpathError(Code.OPTION, "no skeleton is named", "name one of " + ", ".join(NAMES))
+    program = _PROGRAMS[units.split_known(words[0], "skeleton", list(NAMES))[0]]
+    if machine.ranks > MOST_RANKS:
+        raise OffpathError(
+            Code.OPTION, f"a skeleton of {machine.ranks} ranks is too large", f"use up to {MOST_RANKS}"
+        )
+    options = program.parse(words[1:])
+    ranks = [program.write_rank(options, machine, rank, kernels) for rank in range(machine.ranks)]
+    profile_writer.write(folder, line, ranks)
+    return [rank.computes_s() for rank in ranks]
+
+
+def simulate(
+    line: str, spec: sim.SimSpec, artifacts: Artifacts, kernels: Path | None, folder: Path | None
+) -> dict:
+    """Simulates a skeleton. Returns what a replayed program gives, with its command line, and `compute_s`,
+    the median of the ranks' computation. `kernels`: a file; `folder` keeps the profile."""
+    figures = {name: figure["value"] for name, figure in sim.read_figures(spec.platform).items()
+               if isinstance(figure, dict) and "value" in figure} | spec.changes  # fmt: skip
+    machine = Machine(spec.nodes, spec.ranks_per_node, figures["link_Bps"], figures["inside_Bps"])
+    with tempfile.TemporaryDirectory(prefix="offpath-skeleton-") as temporary:
+        profile = folder or Path(temporary)
+        computed = write(line, machine, kernel_files.read(kernels), profile)
+        found = sim.simulate(dataclasses.replace(spec, program=profile), artifacts)
+    del found["measured_s"], found["lost_calls"]
+    return found | {"program": line, "compute_s": statistics.median(computed)}
