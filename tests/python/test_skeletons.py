@@ -178,6 +178,25 @@ def test_faster_kernels_and_more_ranks_shorten_a_skeleton(offpath, tmp_path):
     assert times[1] == pytest.approx(times[0] / 2) and times[2] == pytest.approx(times[0] / 4)
 
 
+def test_a_study_shows_programs_by_the_number_of_nodes(offpath, tmp_path):
+    found, picture = tmp_path / "f.json", tmp_path / "f.png"
+    done = offpath(
+        "study", "programs", "--nodes=4,2", "--ranks-per-node=1", "--skeleton=fft3d --n 64 --iterations 1",
+        "--skeleton=minimd -s 8 -n 5", f"--json={found}", f"--plot={picture}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(found.read_text())["rows"]
+    assert [(row["program"].split()[0], row["nodes"]) for row in rows] == [
+        ("fft3d", 2), ("fft3d", 4), ("minimd", 2), ("minimd", 4),
+    ]  # fmt: skip
+    for row in rows:
+        assert row["gain_percent"] == pytest.approx(100 * (1 - row["offpath_s"] / row["host_s"]))
+    assert picture.stat().st_size > 10_000
+    for wrong, said in (("--nodes=5000", "4096 ranks"), ("--skeleton=fft3d --n x", "'x' is not accepted")):
+        done = offpath("study", "programs", wrong)
+        assert done.returncode == 2 and said in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

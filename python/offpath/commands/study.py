@@ -8,7 +8,14 @@ from offpath import bspmm, reports, units
 from offpath.artifacts import find_artifacts
 from offpath.bspmm_names import VARIANTS
 from offpath.codes import Code
-from offpath.commands import options, study_halo, study_minimd, study_reproduce, study_scale
+from offpath.commands import (
+    options,
+    study_halo,
+    study_minimd,
+    study_programs,
+    study_reproduce,
+    study_scale,
+)
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
 
@@ -29,6 +36,7 @@ def _studies() -> None:
 study_halo.register(app)
 study_minimd.register(app)
 study_scale.register(app)
+study_programs.register(app)
 study_reproduce.register(app)
 
 

@@ -1,11 +1,13 @@
 """Skeletons of programs: their calls of MPI and the time that they compute, for any number of ranks, without
 the programs. docs/simulation.md describes them."""
 
+import argparse
 import dataclasses
 import shlex
 import statistics
 import tempfile
 from pathlib import Path
+from types import ModuleType
 
 from offpath import sim, units
 from offpath.artifacts import Artifacts
@@ -21,18 +23,24 @@ NAMES = tuple(_PROGRAMS)
 MOST_RANKS = 4096  # each rank's file lists all ranks
 
 
-def write(line: str, machine: Machine, kernels: Kernels, folder: Path) -> list[float]:
-    """Writes the profile of a command line, such as `fft3d --n 512`, with as many ranks as the machine has.
-    Returns the seconds that each rank computes."""
+def parse(line: str) -> tuple[ModuleType, argparse.Namespace]:
+    """The program of a command line, and its options."""
     words = shlex.split(line)
     if not words:
         raise OffpathError(Code.OPTION, "no skeleton is named", "name one of " + ", ".join(NAMES))
-    program = _PROGRAMS[units.split_known(words[0], "skeleton", list(NAMES))[0]]
+    units.check_known([words[0]], "skeleton", NAMES)
+    program = _PROGRAMS[words[0]]
+    return program, program.parse(words[1:])
+
+
+def write(line: str, machine: Machine, kernels: Kernels, folder: Path) -> list[float]:
+    """Writes the profile of a command line, such as `fft3d --n 512`, with as many ranks as the machine has.
+    Returns the seconds that each rank computes."""
+    program, options = parse(line)
     if machine.ranks > MOST_RANKS:
         raise OffpathError(
             Code.OPTION, f"a skeleton of {machine.ranks} ranks is too large", f"use up to {MOST_RANKS}"
         )
-    options = program.parse(words[1:])
     ranks = [program.write_rank(options, machine, rank, kernels) for rank in range(machine.ranks)]
     profile_writer.write(folder, line, ranks)
     return [rank.computes_s() for rank in ranks]
