@@ -86,7 +86,9 @@ AttachOptions AttachOptions::from_environment(const char* directory) {
     options.key_file = environment::text("OFFPATH_KEY_FILE", "");
     options.back_end = parse_back_end(environment::text("OFFPATH_BACK_END", "auto"));
     options.autostart = environment::flag("OFFPATH_AUTOSTART", false);
-    (void)lost_after_ns();  // reports an unusable value now
+    // These report an unusable value now.
+    (void)lost_after_ns();
+    (void)environment::flag("OFFPATH_END_STOPPED", true);
     return options;
 }
 

@@ -1,7 +1,8 @@
 // One of several daemons dies while windows have operations outstanding, locks held and epochs open. The
 // windows outlive it: all operations happen, updates exactly once, and the epochs after that work. Errors are
 // fatal here, as by default. The daemon is stopped before the operations start, so it has done none of them.
-// outlived_windows_test VICTIM: the rank whose daemon dies (several_daemons.sh).
+// outlived_windows_test VICTIM [stop]: the rank whose daemon dies (several_daemons.sh). stop: it stays
+// stopped.
 #include <mpi.h>
 
 #include <algorithm>
@@ -129,6 +130,7 @@ void count_up(Memory& m, int target) {
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     const int victim = argc > 1 ? std::atoi(argv[1]) : 0;
+    const bool stays_stopped = argc > 2;
     rank = check::rank_of(MPI_COMM_WORLD);
     ranks = check::size_of(MPI_COMM_WORLD);
     {
@@ -186,7 +188,7 @@ int main(int argc, char** argv) {
         MPI_Fetch_and_op(&mine, &fetched, MPI_INT64_T, next, Memory::sums(), MPI_SUM, single.win);
         PMPI_Barrier(MPI_COMM_WORLD);
         const auto lost = std::chrono::steady_clock::now();
-        if (rank == victim) check::kill_daemon(SIGKILL);
+        if (rank == victim && !stays_stopped) check::kill_daemon(SIGKILL);
         MPI_Win_flush(next, single.win);
         check::that(swapped == 0 && fetched == 0, "a swap gave {}, an update {}", swapped, fetched);
         MPI_Get(&found, 1, MPI_INT64_T, next, Memory::word(), 1, MPI_INT64_T, single.win);

@@ -24,20 +24,27 @@
 namespace offpath::mpi {
 namespace {
 
+constexpr int look_ms = 250;
+
 // Closes the ledgers of this process when its daemon has ended.
 class Watch {
   public:
+    // A word that says whether a ledger is closed, and the one by which other ranks ask for that.
+    struct Words {
+        std::uint64_t* closed;
+        const std::uint64_t* asked;
+    };
     // False: this process cannot see its daemon, or can have no thread.
-    bool begin(std::uint64_t* closed) {
+    bool begin(const Words& words) {
         const std::lock_guard lock(mutex_);
         if (!thread_.joinable() && !start()) return false;
-        words_.push_back(closed);
-        if (ended_) set(closed);
+        words_.push_back(words);
+        if (ended_) set(words.closed);
         return true;
     }
     void end(const std::uint64_t* closed) {
         const std::lock_guard lock(mutex_);
-        std::erase(words_, closed);
+        std::erase_if(words_, [&](const Words& words) { return words.closed == closed; });
     }
     void stop() {
         if (!thread_.joinable()) return;
@@ -74,19 +81,28 @@ class Watch {
     void run() {
         pthread_setname_np(pthread_self(), "offpath-windows");
         std::array<pollfd, 2> entries{pollfd{daemon_, POLLIN, 0}, pollfd{stops_, POLLIN, 0}};
-        while (poll(entries.data(), entries.size(), -1) < 0) {
+        while (poll(entries.data(), entries.size(), look_ms) <= 0) {
+            if (is_asked()) (void)offpath_context_end_stopped_device(runtime().context);
         }
         if (entries[1].revents != 0) return;
         const std::lock_guard lock(mutex_);
         ended_ = true;
-        for (std::uint64_t* closed : words_)
-            set(closed);
+        for (const Words& words : words_)
+            set(words.closed);
+    }
+    bool is_asked() {
+        const std::lock_guard lock(mutex_);
+        return std::ranges::any_of(words_, [](const Words& words) {
+            return std::atomic_ref(*const_cast<std::uint64_t*>(words.asked))
+                           .load(std::memory_order_relaxed) != 0 &&
+                   std::atomic_ref(*words.closed).load(std::memory_order_relaxed) == 0;
+        });
     }
 
     std::mutex mutex_;
     std::thread thread_;
     int daemon_ = -1, stops_ = -1;
-    std::vector<std::uint64_t*> words_;
+    std::vector<Words> words_;
     bool ended_ = false;
 };
 
@@ -100,14 +116,14 @@ Watch& watch() {
 
 Ledger* Ledger::make(Window& window) {
     std::unique_ptr<Ledger> ledger(new Ledger(window.rank, window.size));
-    const std::size_t words = OFFPATH_LEDGER_WORDS(window.size) + static_cast<std::size_t>(window.size);
+    const std::size_t words = OFFPATH_LEDGER_WORDS(window.size) + static_cast<std::size_t>(window.size) + 1;
     void* memory = nullptr;
     bool is_kept = false;  // the device writes the words
     bool good = offpath_mem_alloc(runtime().context, words * sizeof(std::uint64_t), &memory) == OFFPATH_OK;
     if (good) {
         ledger->words_ = static_cast<std::uint64_t*>(memory);
         std::fill_n(ledger->words_, words, 0);
-        good = is_kept = watch().begin(ledger->words_) &&
+        good = is_kept = watch().begin({ledger->words_, ledger->words_ + words - 1}) &&
                          offpath_window_keep_ledger(window.device, ledger->words_) == OFFPATH_OK;
     }
     if (!all_agree(window.comm, good)) {
@@ -177,6 +193,14 @@ bool Ledger::read_holds(int rank, int target, Holds& holds) {
     if (!read(rank, static_cast<int>(OFFPATH_LEDGER_WORDS(ranks_)) + target, 0, 1, &word)) return false;
     holds = static_cast<Holds>(word);
     return true;
+}
+
+bool Ledger::ask_to_close(int rank) {
+    const std::uint64_t asked = 1;
+    const auto at = static_cast<MPI_Aint>(OFFPATH_LEDGER_WORDS(ranks_)) + ranks_;
+    if (PMPI_Win_lock(MPI_LOCK_SHARED, rank, 0, all_) != MPI_SUCCESS) return false;
+    const int error = PMPI_Accumulate(&asked, 1, MPI_UINT64_T, rank, at, 1, MPI_UINT64_T, MPI_REPLACE, all_);
+    return PMPI_Win_unlock(rank, all_) == MPI_SUCCESS && error == MPI_SUCCESS;
 }
 
 bool Ledger::read_updates(int target, Updates& updates) {

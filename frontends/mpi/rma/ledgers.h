@@ -1,10 +1,12 @@
 // Ledgers: words of each rank of a window that outlive the devices, and that the other ranks read by the
 // host's MPI (a second window of the host's). They need no help of the rank's program for that, which may sit
 // in any call of MPI. First come the words that the rank's device writes (offpath/loss.h). Behind them, the
-// rank says which of the device's locks it holds or has asked for, by target.
+// rank says which of the device's locks it holds or has asked for, by target. In the last word the other
+// ranks ask for the ledger to be closed.
 //
-// A daemon that dies cannot write. So a thread of this process, which sleeps until then, closes the ledgers
-// of the process when its daemon has ended.
+// A daemon that dies cannot write. So a thread of this process closes the ledgers of the process when its
+// daemon has ended. Neither can a daemon that a signal has stopped, but it might continue. Where another rank
+// asks for a ledger to be closed, the thread ends such a daemon first. It looks for that four times a second.
 //
 // Threads: one at a time for each window.
 #pragma once
@@ -40,6 +42,8 @@ class Ledger {
     // Those of another rank. They wait until the host's MPI progresses there. False: the host's MPI fails.
     bool read_closed(int rank, Closed& closed);
     bool read_holds(int rank, int target, Holds& holds);
+    // Asks the other rank's process to close its ledger if it can.
+    bool ask_to_close(int rank);
     // Bytes of updates of this rank that the target's device has begun to apply, and has applied.
     struct Updates {
         std::uint64_t begun = 0, applied = 0;

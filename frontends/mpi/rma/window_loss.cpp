@@ -58,7 +58,10 @@ offpath_status_t wait_closed(Window& window, int target) {
         Closed closed{};
         if (!loss.ledger->read_closed(target, closed)) return OFFPATH_ERR_PEER_LOST;
         if (closed == Closed::yes) break;
-        if (first_ns == 0) first_ns = now_ns();
+        if (first_ns == 0) {
+            first_ns = now_ns();
+            if (!loss.ledger->ask_to_close(target)) return OFFPATH_ERR_PEER_LOST;
+        }
         if (closed == Closed::in_doubt || now_ns() - first_ns > notice_ns)
             return give_up(window, fmt::format("the device of rank {} may still write its memory, so "
                                                "nothing can run again there",
@@ -260,7 +263,9 @@ offpath_status_t depart_after(Window& window, offpath_status_t status) {
     if (status != OFFPATH_ERR_PEER_LOST || window.loss == nullptr || window.outlives_no_loss) return status;
     WindowLoss& loss = *window.loss;
     lost_on_team(*window.team, OFFPATH_ERR_PEER_LOST);
-    const offpath_device_state_t own = offpath_context_device_state(runtime().context);
+    offpath_device_state_t own = offpath_context_device_state(runtime().context);
+    if (own == OFFPATH_DEVICE_SILENT && offpath_context_end_stopped_device(runtime().context) == OFFPATH_OK)
+        own = OFFPATH_DEVICE_ENDED;
     if (own == OFFPATH_DEVICE_SILENT) {
         loss.ledger->close(Closed::in_doubt);
         window.outlives_no_loss = true;

@@ -15,9 +15,9 @@
 //   epochs      of fences, and of post and start: each operation has a passive epoch of its own. The
 //               synchronisation is by messages of the host's MPI in any case
 //
-// No window outlives a device that hangs, because that may still write memory. Windows of programs with
-// MPI_THREAD_MULTIPLE, and of hosts and devices, do not outlive a device. Threads:
-// one at a time, as for all windows with two ways.
+// A daemon that a signal has stopped is ended first. No window outlives a device that hangs otherwise,
+// because that may still write memory. Windows of programs with MPI_THREAD_MULTIPLE, and of hosts and
+// devices, do not outlive a device. Threads: one at a time, as for all windows with two ways.
 #pragma once
 
 #include <mpi.h>

@@ -214,7 +214,9 @@ class Campaign:
 
     def _clean_up(self, choice: plan.Choice, devices: SoakDevices, before: set[str], row: Row) -> None:
         """Ends and removes what the run has left, and notes it in the row."""
-        expected = {choice.victim} if choice.fault == plan.KILL and row.at_s is not None else set()
+        # A rank may end a daemon that stays stopped.
+        ends = choice.fault == plan.KILL or (choice.fault == plan.STOP and choice.lasts_s is None)
+        expected = {choice.victim} if ends and row.at_s is not None else set()
         row.daemons_lost = [devices.last_words(node) for node in devices.dead() if node not in expected]
         devices.reap()
         strays = self._cluster.end_strays(devices.pids(), _STRAY_SECONDS)

@@ -137,6 +137,7 @@ void OneSided::accept(Window& window, const OneSidedRequest& request) {
     visit->function = [](Completion* self, Status status) {
         auto* done = static_cast<Visit*>(self);
         --done->window->session().pieces;
+        done->unreached |= is_error(status);
         if (is_error(status) && done->status == Status::ok) done->status = status;
         if (--done->accesses > 0 || done->listed) return;
         done->listed = true;
@@ -336,6 +337,9 @@ void OneSided::end_visit(Visit& visit, Status status) {
     }
     leave_turns(visit);
     if (visit.moving() || visit.accesses > 0 || visit.listed) return;
+    // It may have been given up during its write, which has ended well since.
+    if (visit.in_ledger && !visit.unreached) window.ledger.end(visit.origin, visit.bytes);
+    visit.in_ledger = false;
     if (visit.updates) {
         visit.updates = false;
         window.updating = false;

@@ -143,6 +143,7 @@ bool OneSided::reach(Visit& visit, std::byte* bytes, bool writes) {
     const Status status = session.memory->copy_pieces(writes, pieces_, &visit, later);
     visit.accesses += later;
     session.pieces += later;
+    visit.unreached |= is_error(status);
     if (is_error(status) && visit.status == Status::ok) visit.status = status;
     return visit.accesses == 0;
 }
@@ -157,6 +158,7 @@ void OneSided::step(Visit& visit) {
         if (is_error(status)) return end_visit(visit, status);
         visit.stage = Visit::Stage::writing;
         visit.window->ledger.begin(visit.origin, visit.bytes);
+        visit.in_ledger = true;
         if (visit.reduction != rma::no_op && visit.updated != visit.fetched &&
             !reach(visit, visit.updated.data(), true))
             return;
@@ -164,7 +166,7 @@ void OneSided::step(Visit& visit) {
     }
     if (visit.updates) {
         visit.window->ledger.end(visit.origin, visit.bytes);
-        visit.updates = false;
+        visit.in_ledger = visit.updates = false;
         visit.window->updating = false;
     }
     Window& window = *visit.window;

@@ -131,6 +131,8 @@ struct Visit final : rma::Access, Completion, TransferPair, Linked<Visit> {
     enum class Stage : std::uint8_t { arriving, reading, writing, returning, over } stage = Stage::arriving;
     bool in_lane = false, has_arrived = false, updates = false, admitted = false;
     bool listed = false, returned_apart = false, in_turns = false;
+    bool in_ledger = false;      // an update that the ledger calls begun, and not applied
+    bool unreached = false;      // an access to memory has failed
     std::uint32_t accesses = 0;  // outstanding accesses to memory that answers later
     Status status = Status::ok;
 
