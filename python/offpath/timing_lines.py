@@ -56,7 +56,10 @@ def seconds(lines: list[str]) -> dict[str, float]:
 
 
 def _told(line: str) -> tuple[str, float] | None:
-    if (match := _WITH_UNIT.search(line)) is not None:
+    match = _WITH_UNIT.search(line)
+    if match is not None and match[2].lower() == "min" and not _WORD.search(line):
+        match = None  # a minimum, as in "819.0 ave 830 max 811 min"
+    if match is not None:
         value = float(match[1]) * _UNITS[match[2].lower()]
     else:
         word = _WORD.search(line)

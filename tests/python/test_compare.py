@@ -88,3 +88,8 @@ def test_chances_are_those_of_the_rank_sum_test():
 def test_blanks_at_the_end_of_a_line_are_not_results() -> None:
     # A program may drop its last column, a time, and leave the blanks that filled it up.
     assert timing_lines.masked("500 7.5e-01 2.7e-01 ") == timing_lines.masked("500 7.5e-01 2.7e-01")
+
+
+def test_a_minimum_is_no_time():
+    assert timing_lines.seconds(["Neighs:  36940920 ave 36940920 max 36940920 min"]) == {}
+    assert timing_lines.seconds(["Elapsed: 2 min"]) == {"Elapsed [s]": 120.0}

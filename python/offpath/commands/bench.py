@@ -1,4 +1,4 @@
-"""`offpath bench`: overlap, latency, bandwidth, rma, shmem, osu, staging, target, overhead."""
+"""`offpath bench`: overlap, latency, bandwidth, rma, shmem, osu, staging, target, overhead, programs."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +8,7 @@ import typer
 
 from offpath import (
     bench,
+    bench_programs,
     bench_rma,
     bench_shmem,
     bench_target,
@@ -15,6 +16,7 @@ from offpath import (
     overhead,
     reports,
     staging,
+    stats,
     units,
 )
 from offpath.artifacts import find_artifacts
@@ -411,6 +413,55 @@ def overhead_(
         found = overhead.report(cluster, spec, overhead.measure(cluster, spec))
     overhead.show(found)
     reports.write(found, json)
+
+
+@app.command("programs")
+@options.cluster_options(nodes=2, link="2gbit")
+def programs_(
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="NAMES", help="These programs of the list.")
+    ] = None,
+    listed: Annotated[
+        Path,
+        typer.Option(
+            "--programs",
+            metavar="FILE",
+            help='Programs as JSON: {"NAME": {"command": "PROGRAM ARGS", "about": "WORDS"}}.',
+        ),
+    ] = bench_programs.LISTED,
+    runs: Annotated[
+        int, typer.Option("--runs", min=2, max=1000, help="Rounds; each runs a program four times.")
+    ] = 5,
+    json: options.Json = None,
+    plot: options.Plot = None,
+) -> None:
+    """Whole programs with the default settings, without and with offload in turn, and whether offload slowed
+    any of them down.
+
+    A round runs a program without offload, with it for the first time, with it and what earlier runs
+    learned, and without it again. With --no-namespaces there is no lab: the ranks run on this machine under
+    mpirun, and under `offpath run`.
+
+    Example: offpath bench programs --nodes 2 --link 2gbit --runs 5 --json programs.json --plot programs.png
+    """
+    artifacts = find_artifacts()
+    chosen = bench_programs.read(listed, units.split_list(only, "programs") if only else [], artifacts)
+    options.check_outputs(json, plot)
+    artifacts.device(lab.dpu), artifacts.mpi_preload
+    if no_namespaces:
+        ranks = lab.nodes * lab.ranks_per_node
+        described = {"description": f"this machine, {ranks} ranks", "nodes": 1, "ranks_per_node": ranks}
+        rows = bench_programs.measure(chosen, bench_programs.on_this_machine(ranks, lab.timeout or 600), runs)
+    else:
+        with options.described_cluster(lab, no_namespaces, artifacts) as cluster:
+            described = stats.describe_cluster(cluster)
+            rows = bench_programs.measure(chosen, bench_programs.in_lab(cluster), runs)
+    found = bench_programs.report(rows, described, runs)
+    bench_programs.show(found)
+    reports.write(found, json, plot, bench_programs.draw)
+    raise typer.Exit(1 if any(row["failures"] for row in rows) else 0)
 
 
 def _bench_spec(
