@@ -202,7 +202,7 @@ def soak(report: dict, path: Path) -> None:
     for life in report["lives"]:
         if life["samples"]:
             chosen = f"C{nodes.index(life['node'])}"
-            at, resident, open_files, _ = zip(*life["samples"], strict=True)
+            at, resident, open_files, *_ = zip(*life["samples"], strict=True)
             memory.plot(at, [value / 2**20 for value in resident], ".-", color=chosen, lw=0.8, ms=2)
             descriptors.plot(at, open_files, ".-", color=chosen, lw=0.8, ms=2)
     memory.set_ylabel("daemon, MiB")

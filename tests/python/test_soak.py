@@ -108,10 +108,11 @@ def test_report_counts_runs_and_faults():
 
 
 def test_growth_is_that_of_daemons_that_lived_long():
-    long = Life("node0", 1, [Sample(run, 1000 + run, 10, 3) for run in range(8)])
+    long = Life("node0", 1, [Sample(run, 1000 + run, 10, 3, 3600.0 * run) for run in range(8)])
     short = Life("node1", 2, [Sample(0, 1, 1, 1), Sample(1, 2, 2, 2)])
     (found,) = growth([long, short], 5)
     assert found["node"] == "node0" and found["resident_bytes"] == [1000, 1007]
+    assert found["bytes_per_hour"] == pytest.approx(1) and found["descriptors_per_hour"] == 0
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,9 @@ run until a fault ends it. Then a successor is started in the same session direc
 import contextlib
 import os
 import signal
+import statistics
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +22,7 @@ class Sample:
     resident_bytes: int
     descriptors: int
     threads: int
+    at_s: float = 0.0  # since the soak began
 
 
 @dataclass
@@ -35,6 +39,7 @@ class SoakDevices:
 
     def __init__(self, cluster: Cluster):
         self._cluster = cluster
+        self._began = time.monotonic()
         self.session = cluster.room / "soak"
         self.session.mkdir(mode=0o700)
         self._remote = RemoteAttach(len(cluster.nodes), self.session) if cluster.spec.remote else None
@@ -109,14 +114,14 @@ class SoakDevices:
         for device, life in zip(self._devices, self._current, strict=True):
             # A daemon that is just ending has no memory any more.
             with contextlib.suppress(OSError, KeyError):
-                life.samples.append(_sample(device.process.pid, run))
+                life.samples.append(_sample(device.process.pid, run, time.monotonic() - self._began))
 
     def _life(self, device: Device) -> Life:
         self.lives.append(Life(device.node.name, device.process.pid))
         return self.lives[-1]
 
 
-def _sample(pid: int, run: int) -> Sample:
+def _sample(pid: int, run: int, at_s: float) -> Sample:
     status = dict(
         line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line
     )
@@ -125,7 +130,17 @@ def _sample(pid: int, run: int) -> Sample:
         int(status["VmRSS"].split()[0]) * 1024,
         len(os.listdir(f"/proc/{pid}/fd")),
         int(status["Threads"]),
+        at_s,
     )
+
+
+def _per_hour(samples: list[Sample], value: Callable[[Sample], int]) -> float | None:
+    """The slope over the second half of the samples: before, a daemon fills its pools. None: too short."""
+    late = samples[len(samples) // 2 :]
+    if len({sample.at_s for sample in late}) < 2:
+        return None
+    times = [sample.at_s / 3600 for sample in late]
+    return statistics.linear_regression(times, [value(sample) for sample in late]).slope
 
 
 def growth(lives: list[Life], runs: int) -> list[dict]:
@@ -144,6 +159,8 @@ def growth(lives: list[Life], runs: int) -> list[dict]:
                 "resident_bytes": [first.resident_bytes, last.resident_bytes],
                 "descriptors": [first.descriptors, last.descriptors],
                 "threads": [first.threads, last.threads],
+                "bytes_per_hour": _per_hour(life.samples, lambda sample: sample.resident_bytes),
+                "descriptors_per_hour": _per_hour(life.samples, lambda sample: sample.descriptors),
             }
         )
     return found

@@ -37,7 +37,7 @@ def report(seed: int, rows: list[dict], lives: list[Life]) -> dict:
             {
                 "node": life.node,
                 "samples": [
-                    [sample.run, sample.resident_bytes, sample.descriptors, sample.threads]
+                    [sample.run, sample.resident_bytes, sample.descriptors, sample.threads, sample.at_s]
                     for sample in life.samples
                 ],
             }
