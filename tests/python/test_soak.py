@@ -1,12 +1,15 @@
 """Soaks: what is chosen, how ends are judged, and short ones with real faults."""
 
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from offpath.errors import OffpathError
-from offpath.soak import outcome, plan, summary
+from offpath.soak import faults, outcome, plan, summary
 from offpath.soak.devices import Life, Sample, growth
 from offpath.soak.outcome import Ended, judge
 
@@ -153,3 +156,19 @@ def test_faults_cost_no_results(offpath, namespaces, build, tmp_path):
 
 def kept_output(folder: Path) -> list[str]:
     return [path.read_text(errors="replace") for path in folder.glob("offpath-logs-*/run*/std*")]
+
+
+def test_a_killed_daemon_has_ended_when_the_fault_is_over():
+    # Otherwise it may get no successor, and the next run counts it as lost.
+    class Devices:
+        process = subprocess.Popen(["sleep", "60"])
+
+        def victim(self, node):
+            return self
+
+    fault = faults.Fault(plan.Choice("fft3d", plan.KILL, 1, 0.0, None, 1), 0.0, None, Devices())
+    fault.start()
+    while fault.struck_s is None:
+        time.sleep(0.001)
+    fault.end()
+    assert Devices.process.returncode == -signal.SIGKILL

@@ -17,6 +17,7 @@ from offpath.soak.devices import SoakDevices
 
 # The kernel ends a process whose stack cannot grow. No program can report that.
 _FOR_STACKS = 64 * 1024
+_ENDS_WITHIN_S = 5.0  # after kill -9
 _RANK_VARIABLES = (b"OMPI_COMM_WORLD_RANK", b"PMI_RANK")
 
 
@@ -80,6 +81,8 @@ class Fault:
             return True
         if choice.fault == plan.KILL:
             os.kill(daemon, signal.SIGKILL)
+            # Otherwise it may seem to live when the run ends now, and gets no successor.
+            self._devices.victim(choice.victim).process.wait(_ENDS_WITHIN_S)
         elif choice.fault == plan.STOP:
             os.kill(daemon, signal.SIGSTOP)
             self._undo.callback(_signal, daemon, signal.SIGCONT)
