@@ -53,7 +53,7 @@ def compare(report: dict, path: Path) -> None:
         if engine != report["reference"]:
             labels = [f"{(e['ratio'] - 1) * 100:+.0f} %" if e["ratio"] else "" for _, e in shown]
             axes.bar_label(bars, labels=labels, fontsize=8, padding=2)
-    axes.set_xticks(range(len(times)), times)
+    axes.set_xticks(range(len(times)), [name.removesuffix("_s").replace("_", " ") for name in times])
     axes.set_ylabel("seconds, median")
     axes.set_title(
         f"{Path(report['program'][0]).name}: {report['lab']['description']}", fontsize=9, wrap=True

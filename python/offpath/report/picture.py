@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from offpath import plots, units
+from offpath import plots
 from offpath.report import lanes, measures
 from offpath.tracing.slices import Slice, Trace
 
@@ -31,8 +31,9 @@ def draw(trace: Trace, before: Trace | None, path: Path) -> None:
     for axis, (shown, span), found in zip(axes[:, 0], panels, rows, strict=True):
         kinds |= _panel(axis, found, span[0], longest)
         how = "with offpath" if shown.devices else "on the host's MPI, which moves data inside its calls"
-        length = (span[1] - span[0]) * 1e-9
-        axis.set_title(f"{how}: {units.format_seconds(length)}", loc="left", fontsize=11)
+        length_ms = (span[1] - span[0]) * 1e-6
+        shown_length = f"{length_ms:.0f}" if length_ms >= 100 else f"{length_ms:.3g}"
+        axis.set_title(f"{how}: {shown_length} ms", loc="left", fontsize=11)
     axes[-1, 0].set_xlabel("milliseconds")
     figure.legend(
         handles=[Patch(color=lanes.COLORS[k], label=lanes.MEANINGS[k]) for k in _KINDS if k in kinds],
