@@ -10,7 +10,15 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from offpath.cli import main as command
 
-    return command()
+    # What is left behind the command is the interpreter's own end. An interrupt would make a traceback of it,
+    # also one that came with the command's last words.
+    code = 130
+    try:
+        code = command()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return code
 
 
 if __name__ == "__main__":

@@ -38,6 +38,20 @@ def test_an_interrupt_while_the_command_is_loaded_leaves_no_traceback(build, del
     assert "Traceback" not in said and run.returncode in (*QUIET_ENDS, 2), said
 
 
+def test_an_interrupt_behind_the_last_words_leaves_no_traceback(build):
+    line = [build.root / "bin/offpath", "bench", "overlap", "--no-namespaces", "--nodes", "9"]
+    for delay in (0, 0.002, 0.01):
+        run = subprocess.Popen(
+            line, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        first = run.stderr.readline()
+        time.sleep(delay)
+        run.send_signal(signal.SIGINT)
+        said = first + run.communicate(timeout=20)[1]
+        assert "Traceback" not in said and run.returncode in (*QUIET_ENDS, 2), said
+
+
 def test_an_interrupt_while_an_error_is_printed_leaves_no_traceback():
     program = """
 import sys
