@@ -4,8 +4,10 @@ Each round runs a program four times: without offload, with it as a first run, w
 has an earlier run's signature, and without it again. The two runs without it tell how much equal runs differ.
 """
 
+import itertools
 import math
 import os
+import random
 import shlex
 import shutil
 import statistics
@@ -13,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -72,7 +74,7 @@ def read(path: Path, only: list[str], artifacts: Artifacts) -> list[Program]:
         if (artifacts.root / "bin" / first).exists():
             first = str(artifacts.program(first))
         elif (installed := shutil.which(first)) is not None:
-            first = installed
+            first = os.path.abspath(installed)  # programs run in directories of their own
         elif entry.get("optional") and not only:
             console.note(f"{name}: left out, since {first} is not installed")
             continue
@@ -83,8 +85,16 @@ def read(path: Path, only: list[str], artifacts: Artifacts) -> list[Program]:
 
 
 def _is_program(entry) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("command"), str):
+        return False
+    files = entry.get("files", {})
     return (
-        isinstance(entry, dict) and isinstance(entry.get("command"), str) and bool(entry["command"].strip())
+        bool(entry["command"].strip())
+        and isinstance(files, dict)
+        and all(
+            isinstance(lines, list) and all(isinstance(line, str) for line in lines)
+            for lines in files.values()
+        )
     )
 
 
@@ -125,7 +135,7 @@ def on_this_machine(ranks: int, timeout_s: float) -> Runner:
 def measure(programs: list[Program], run: Runner, runs: int) -> list[dict]:
     rows = []
     with console.progress() as progress:
-        task = progress.add_task("", total=len(programs) * runs * len(KINDS))
+        task = progress.add_task("", total=len(programs) * (2 + runs * len(KINDS)))
 
         def advance(text: str) -> None:
             progress.update(task, description=text)
@@ -141,24 +151,25 @@ def _measure(program: Program, run: Runner, runs: int, folder: Path, advance: Ca
     for name, lines in program.files.items():
         (folder / name).write_text("\n".join([*lines, ""]))
     learned = folder / "signatures"
-    learned.mkdir()
     taken: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
     failures: list[str] = []
+    # Two runs that are not counted: they warm caches, and leave the signature for the later runs.
+    turns = [(kind, 0) for kind in ("off", "later")]
+    for index in range(1, runs + 1):
+        turns += [(kind, index) for kind in (KINDS if index % 2 else KINDS[::-1])]
     before = Path.cwd()
     os.chdir(folder)
     try:
-        # Two runs that are not counted: they warm caches, and leave the signature for the later runs.
-        for kind in ("off", "later"):
-            run(kind, program.command, learned)
-        for index in range(runs):
-            fresh = folder / f"none{index}"
-            fresh.mkdir()
-            for kind in KINDS if index % 2 == 0 else KINDS[::-1]:
-                ran = run(kind, program.command, fresh if kind == "first" else learned)
-                advance(f"{program.name}: {kind}")
-                if ran.exit_code != 0:
-                    tail = "\n".join((ran.stderr or ran.stdout).strip().splitlines()[-8:])
-                    failures.append(f"{kind}, run {index + 1}: code {ran.exit_code}\n{tail}")
+        for kind, index in turns:
+            signatures = folder / f"none{index}" if kind == "first" else learned
+            signatures.mkdir(exist_ok=True)
+            ran = run(kind, program.command, signatures)
+            advance(f"{program.name}: {kind}")
+            if ran.exit_code != 0:
+                tail = "\n".join((ran.stderr or ran.stdout).strip().splitlines()[-8:])
+                failures.append(f"{kind}, run {index}: code {ran.exit_code}\n{tail}")
+                break
+            if index > 0:
                 taken[kind].append(_times(ran))
     finally:
         os.chdir(before)
@@ -198,14 +209,10 @@ def summarize(taken: dict[str, list[dict[str, float]]], time_name: str) -> dict:
 
 
 def compared(pairs: list[tuple[float, float]], ons: list[float]) -> dict:
-    """Times with offload relative to the two times without it of the same round.
-
-    `chance` says how often equal programs differ as much: it compares these ratios with those of the two runs
-    without offload to each other, which hold the machine's changes from round to round as little as they do.
-    """
+    """Times with offload relative to the two times without it of the same round. `chance` says how often
+    equal programs differ as much."""
     ratios = [on / math.sqrt(a * b) for on, (a, b) in zip(ons, pairs, strict=True)]
-    of_equals = [ratio for a, b in pairs for ratio in (a / b, b / a)]
-    ratio, chance = statistics.median(ratios), stats.chance(ratios, of_equals)
+    ratio, chance = statistics.median(ratios), chance_of_equals(pairs, ons)
     return {
         "median_s": statistics.median(ons),
         "ratio": ratio,
@@ -214,6 +221,23 @@ def compared(pairs: list[tuple[float, float]], ons: list[float]) -> dict:
         "chance": chance,
         "verdict": verdict(ratio, chance),
     }
+
+
+def chance_of_equals(pairs: list[tuple[float, float]], ons: list[float]) -> float:
+    """If offload made no difference, any of the three times of a round could as well be the one with offload.
+    This is the share of such exchanges whose distance is at least as large as what was measured."""
+    distances = []  # of each time of a round from the other two, as logarithms
+    for on, (a, b) in zip(ons, pairs, strict=True):
+        logs = [math.log(value) for value in (on, a, b)]
+        distances.append([1.5 * each - 0.5 * sum(logs) for each in logs])
+    measured = abs(sum(of_round[0] for of_round in distances))
+    most = 20_000
+    exchanges: Iterable = itertools.product(*distances)
+    if 3 ** len(distances) > most:
+        draw_one = random.Random(1)
+        exchanges = ([draw_one.choice(of_round) for of_round in distances] for _ in range(most))
+    found = [abs(sum(exchange)) >= measured * (1 - 1e-9) for exchange in exchanges]
+    return sum(found) / len(found)
 
 
 def verdict(ratio: float, chance: float) -> str:

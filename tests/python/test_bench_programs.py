@@ -6,7 +6,7 @@ import pytest
 
 from offpath import bench_programs
 from offpath.artifacts import Artifacts
-from offpath.bench_programs import FASTER, SAME, SLOWER, UNCLEAR, Ran, compared, read
+from offpath.bench_programs import FASTER, SAME, SLOWER, UNCLEAR, Ran, chance_of_equals, compared, read
 from offpath.errors import OffpathError
 
 QUIET = [(1.0, 1.01), (1.02, 1.0), (1.0, 1.0), (0.99, 1.0), (1.0, 1.01)]
@@ -25,6 +25,12 @@ def test_a_difference_within_the_noise_is_not_told_apart():
     assert found["ratio"] == pytest.approx(1.05) and found["verdict"] == UNCLEAR
 
 
+def test_chances_are_those_of_exchanges_within_a_round():
+    assert chance_of_equals([(1.0, 1.0)], [2.0]) == pytest.approx(1 / 3)
+    assert chance_of_equals([(1.0, 1.0)] * 4, [2.0] * 4) == pytest.approx(1 / 81)
+    assert chance_of_equals([(1.0, 2.0)] * 12, [1.5, 1.4] * 6) > 0.5
+
+
 def test_a_machine_that_changes_its_speed_changes_no_ratio():
     found = compared([(1.0, 1.0), (2.0, 2.0), (4.0, 4.0)], [1.1, 2.2, 4.4])
     assert found["ratio"] == found["low"] == found["high"] == pytest.approx(1.1)
@@ -40,9 +46,20 @@ def test_the_list_has_programs_of_the_build_and_leaves_out_what_is_not_installed
         read(listed, ["mine"], Artifacts(tmp_path))
     with pytest.raises(OffpathError, match="not listed"):
         read(listed, ["other"], Artifacts(tmp_path))
-    listed.write_text("[]")
-    with pytest.raises(OffpathError, match="no list of programs"):
-        read(listed, [], Artifacts(tmp_path))
+    for wrong in ("[]", '{"a": {"command": ""}}', '{"a": {"command": "true", "files": {"in": "text"}}}'):
+        listed.write_text(wrong)
+        with pytest.raises(OffpathError, match="no list of programs"):
+            read(listed, [], Artifacts(tmp_path))
+
+
+def test_a_program_of_the_working_directory_is_found_from_others(tmp_path, monkeypatch):
+    own = tmp_path / "own"
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    (tmp_path / "own.json").write_text(json.dumps({"mine": {"command": "./own --option"}}))
+    monkeypatch.chdir(tmp_path)
+    (program,) = read(tmp_path / "own.json", [], Artifacts(tmp_path / "none"))
+    assert program.command == [str(own), "--option"]
 
 
 def test_first_runs_know_nothing_and_later_runs_know_one_signature():
@@ -81,4 +98,6 @@ def test_a_program_that_fails_is_told(offpath, tmp_path):
         "bench", "programs", "--nodes=1", "--no-namespaces", "--runs=2", f"--programs={listed}",
         OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     )  # fmt: skip
-    assert done.returncode == 1 and "mine, off, run 1: code" in done.stderr
+    assert (
+        done.returncode == 1 and "mine, off, run 0: code" in done.stderr and done.stderr.count(": code") == 1
+    )
