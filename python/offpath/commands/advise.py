@@ -25,15 +25,7 @@ def advise_(
             metavar="COMMAND [ARGS]...", help="mpirun and its arguments, after --.", show_default=False
         ),
     ] = None,
-    platform: Annotated[
-        str,
-        typer.Option(
-            "--platform",
-            "-p",
-            metavar="NAME|FILE",
-            help="Machine to predict for: a file, or one of " + ", ".join(sim.platform_names()) + ".",
-        ),
-    ] = "lab",
+    platform: options.Platform = "lab",
     nodes: Annotated[
         int | None,
         typer.Option("--nodes", "-N", min=1, max=65536, help="Nodes there. Default: as in the profile."),

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from offpath import console, mpi_library, units
+from offpath import console, mpi_library, sim, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import NamespacesUnavailable, OffpathError
@@ -21,6 +21,16 @@ from offpath.lab.cluster import Cluster, LabSpec, open_cluster
 from offpath.lab.network import Link
 from offpath.lab.turns import DEFAULT_US
 
+Platform = Annotated[
+    str,
+    typer.Option(
+        "--platform",
+        "-p",
+        metavar="NAME|FILE",
+        help="Figures of the machine: a file, or one of " + ", ".join(sim.platform_names()) + ".",
+    ),
+]
+NodeCounts = Annotated[str, typer.Option("--nodes", "-N", metavar="LIST", help="Numbers of nodes.")]
 Nodes = Annotated[
     int, typer.Option("--nodes", "-N", help="Number of emulated nodes.", rich_help_panel="Cluster")
 ]

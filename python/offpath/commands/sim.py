@@ -15,15 +15,7 @@ from offpath.errors import OffpathError
 
 
 def sim_(
-    platform: Annotated[
-        str,
-        typer.Option(
-            "--platform",
-            "-p",
-            metavar="NAME|FILE",
-            help="Figures of the machine: a file, or one of " + ", ".join(sim.platform_names()) + ".",
-        ),
-    ],
+    platform: options.Platform,
     pattern: Annotated[
         str, typer.Option("--pattern", metavar="NAME", help="One of " + ", ".join(sim.PATTERNS) + ".")
     ] = "",

@@ -15,21 +15,11 @@ def register(app: typer.Typer) -> None:
 
 
 def programs_(
-    nodes: Annotated[
-        str, typer.Option("--nodes", "-N", metavar="LIST", help="Numbers of nodes.")
-    ] = "2,4,8,16",
+    nodes: options.NodeCounts = "2,4,8,16",
     ranks_per_node: Annotated[
         int, typer.Option("--ranks-per-node", min=1, max=1024, help="Ranks of each node.")
     ] = 8,
-    platform: Annotated[
-        str,
-        typer.Option(
-            "--platform",
-            "-p",
-            metavar="NAME|FILE",
-            help="A file, or one of " + ", ".join(sim.platform_names()),
-        ),
-    ] = "thor-bf2",
+    platform: options.Platform = "thor-bf2",
     skeleton: Annotated[
         list[str] | None,
         typer.Option(

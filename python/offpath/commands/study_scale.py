@@ -14,18 +14,8 @@ def register(app: typer.Typer) -> None:
 
 
 def scale_(
-    nodes: Annotated[
-        str, typer.Option("--nodes", "-N", metavar="LIST", help="Numbers of nodes.")
-    ] = "64,512,4096",
-    platform: Annotated[
-        str,
-        typer.Option(
-            "--platform",
-            "-p",
-            metavar="NAME|FILE",
-            help="A file, or one of " + ", ".join(sim.platform_names()),
-        ),
-    ] = "thor-bf2",
+    nodes: options.NodeCounts = "64,512,4096",
+    platform: options.Platform = "thor-bf2",
     patterns: Annotated[
         str, typer.Option("--patterns", metavar="LIST", help="Some of " + ", ".join(sim.PATTERNS) + ".")
     ] = ",".join(scale.PATTERNS),
