@@ -25,7 +25,10 @@ MOST_RANKS = 4096  # each rank's file lists all ranks
 
 def parse(line: str) -> tuple[ModuleType, argparse.Namespace]:
     """The program of a command line, and its options."""
-    words = shlex.split(line)
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise OffpathError(Code.OPTION, f"--skeleton {line!r} is not understood: {error}") from error
     if not words:
         raise OffpathError(Code.OPTION, "no skeleton is named", "name one of " + ", ".join(NAMES))
     units.check_known([words[0]], "skeleton", NAMES)
@@ -51,12 +54,28 @@ def simulate(
 ) -> dict:
     """Simulates a skeleton. Returns what a replayed program gives, with its command line, and `compute_s`,
     the median of the ranks' computation. `kernels`: a file; `folder` keeps the profile."""
-    figures = {name: figure["value"] for name, figure in sim.read_figures(spec.platform).items()
-               if isinstance(figure, dict) and "value" in figure} | spec.changes  # fmt: skip
-    machine = Machine(spec.nodes, spec.ranks_per_node, figures["link_Bps"], figures["inside_Bps"])
+    figures = sim.read_figures(spec.platform)
+    machine = Machine(
+        spec.nodes,
+        spec.ranks_per_node,
+        *(
+            spec.changes.get(name) or _rate(figures, name, spec.platform)
+            for name in ("link_Bps", "inside_Bps")
+        ),
+    )
     with tempfile.TemporaryDirectory(prefix="offpath-skeleton-") as temporary:
         profile = folder or Path(temporary)
         computed = write(line, machine, kernel_files.read(kernels), profile)
         found = sim.simulate(dataclasses.replace(spec, program=profile), artifacts)
     del found["measured_s"], found["lost_calls"]
     return found | {"program": line, "compute_s": statistics.median(computed)}
+
+
+def _rate(figures: dict, name: str, platform: str) -> float:
+    figure = figures.get(name)
+    value = figure.get("value") if isinstance(figure, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise OffpathError(
+            Code.INPUT_FILE, f"{platform}: {name}: {value!r} is not accepted", "give a number above 0"
+        )
+    return value

@@ -17,7 +17,7 @@ TILES, COUNTER = 0, 1  # windows
 def parse(words: list[str]) -> argparse.Namespace:
     parser = Parser("bspmm", ignored=("--no-verify", "--no-warm-up"))
     parser.add_argument("--variant", choices=("mpi-rma",), default="mpi-rma")
-    parser.add_argument("--mesh", type=within(1, 1024), default=16)
+    parser.add_argument("--mesh", type=within(1, 128), default=16)  # more take minutes to lay out
     parser.add_argument("--tile", type=within(1, 8192), default=128)
     parser.add_argument("--sparsity", type=float)
     parser.add_argument("--seed", type=within(0, _MASK), default=1)
