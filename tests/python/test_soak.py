@@ -168,7 +168,7 @@ def test_a_killed_daemon_has_ended_when_the_fault_is_over():
 
     fault = faults.Fault(plan.Choice("fft3d", plan.KILL, 1, 0.0, None, 1), 0.0, None, Devices())
     fault.start()
-    while fault.struck_s is None:
+    while fault.struck_s is None and fault.error is None:
         time.sleep(0.001)
     fault.end()
     assert Devices.process.returncode == -signal.SIGKILL
