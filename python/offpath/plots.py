@@ -172,8 +172,8 @@ def finish(figure, report: dict, path: Path) -> None:
 
 
 def soak(report: dict, path: Path) -> None:
-    """Above, the time of each run, coloured by its outcome; below, memory and descriptors of the daemons. A
-    line ends where its daemon was killed."""
+    """Above, the time of each run, coloured by its outcome; below, memory and descriptors of the daemons, all
+    over the minutes since the soak began. A line ends where its daemon did."""
     colors = {
         "finished_right": "#2a9d8f",
         "ended_with_explanation": "#e9c46a",
@@ -189,7 +189,7 @@ def soak(report: dict, path: Path) -> None:
         if rows:
             label = f"{outcome.replace('_', ' ')} ({len(rows)})"
             runs.plot(
-                [row["run"] for row in rows],
+                [row["began_s"] / 60 for row in rows],
                 [row["seconds"] / row["normal_s"] for row in rows],
                 ".",
                 color=chosen,
@@ -199,14 +199,20 @@ def soak(report: dict, path: Path) -> None:
     runs.legend(fontsize=8)
     runs.set_title(f"{report['runs']} runs with {report['faults']} faults, seed {report['seed']}", fontsize=9)
     nodes = list(dict.fromkeys(life["node"] for life in report["lives"]))
+    named: set[str] = set()
     for life in report["lives"]:
         if life["samples"]:
-            chosen = f"C{nodes.index(life['node'])}"
-            at, resident, open_files, *_ = zip(*life["samples"], strict=True)
-            memory.plot(at, [value / 2**20 for value in resident], ".-", color=chosen, lw=0.8, ms=2)
-            descriptors.plot(at, open_files, ".-", color=chosen, lw=0.8, ms=2)
+            style = {"color": f"C{nodes.index(life['node'])}", "lw": 0.8, "ms": 2}
+            style["label"] = None if life["node"] in named else life["node"]
+            named.add(life["node"])
+            _, resident, open_files, _, at_s = zip(*life["samples"], strict=True)
+            minutes = [second / 60 for second in at_s]
+            memory.plot(minutes, [value / 2**20 for value in resident], ".-", **style)
+            descriptors.plot(minutes, open_files, ".-", **style)
+    if named:
+        memory.legend(fontsize=8)
     memory.set_ylabel("daemon, MiB")
     descriptors.set_ylabel("daemon, descriptors")
-    descriptors.set_xlabel("run")
+    descriptors.set_xlabel("minutes since the soak began")
     figure.savefig(path, dpi=150)
     plt.close(figure)

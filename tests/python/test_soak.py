@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from offpath import plots
 from offpath.errors import OffpathError
 from offpath.soak import faults, outcome, plan, summary
-from offpath.soak.devices import Life, Sample, growth
+from offpath.soak.growth import Life, Sample, growth, longest, per_hour
 from offpath.soak.outcome import Ended, judge
 
 PROGRAMS = ["one", "two", "three"]
@@ -23,6 +24,10 @@ def choices(seed: int, faults=tuple(plan.FAULTS)) -> list[plan.Choice]:
 
 def test_equal_seeds_choose_equal_runs():
     assert choices(5) == choices(5) != choices(6)
+
+
+def test_without_faults_no_run_has_one():
+    assert {choice.fault for choice in choices(1, ())} == {plan.NONE}
 
 
 def test_choices_reach_everything():
@@ -67,6 +72,7 @@ def test_ends_are_judged(ended, fault, expected):
 def row(run: int, how: str, fault: str = plan.KILL, **more) -> dict:
     return {
         "run": run,
+        "began_s": 10.0 * run,
         "program": "one",
         "fault": fault,
         "victim": "node1",
@@ -118,10 +124,70 @@ def test_growth_is_that_of_daemons_that_lived_long():
     assert found["bytes_per_hour"] == pytest.approx(1) and found["descriptors_per_hour"] == 0
 
 
+def held(values: list[int]) -> list[Sample]:
+    return [Sample(run, value, 10, 3, 36.0 * run) for run, value in enumerate(values)]
+
+
+def test_the_slope_is_that_of_the_second_half():
+    # 3 bytes in each 36 s, after a start that fills pools.
+    slope, error = per_hour(
+        held([1000 * run for run in range(50)] + [3 * run for run in range(50)]), resident
+    )
+    assert slope == pytest.approx(300) and error == pytest.approx(0, abs=1e-6)
+
+
+def test_the_error_of_a_slope_tells_noise_from_growth():
+    noise = [(run * 7919) % 101 for run in range(200)]
+    slope, error = per_hour(held(noise), resident)
+    assert abs(slope) < error
+    slope, error = per_hour(held([value + 20 * run for run, value in enumerate(noise)]), resident)
+    assert abs(slope - 2000) < error < 200
+
+
+def test_a_step_has_a_wide_error():
+    # A fit to the 100 single samples of the second half would claim 12 %.
+    slope, error = per_hour(held([0] * 150 + [1000] * 50), resident)
+    assert error > 0.2 * slope > 0
+
+
+def test_a_short_life_has_no_slope():
+    assert per_hour(held([1]), resident) == (None, None)
+    assert per_hour(held([1, 2, 3]), resident)[1] is None
+
+
+def resident(sample: Sample) -> int:
+    return sample.resident_bytes
+
+
+def test_the_report_shows_memory_and_descriptors_of_the_longest_life(capsys):
+    lives = [Life("node0", 1, held([2**20] * 20)), Life("node0", 2, held([2**20 * run for run in range(60)]))]
+    lives.append(Life("node1", 3, held([2**20] * 30)))
+    found = summary.report(1, [row(0, outcome.RIGHT)], lives)
+    assert [each["seconds"] for each in longest(found["growth"])] == [59 * 36, 29 * 36]
+    summary.show(found)
+    shown = capsys.readouterr().out
+    assert "memory, MiB: 0.0 to 59.0; per hour +100.00, plus or minus 0.00" in shown
+    assert "descriptors: 10 to 10; per hour +0.00, plus or minus 0.00" in shown
+    assert "node1 served runs 0 to 29, for 17.4 minutes" in shown
+
+
+def test_the_picture_is_over_time(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(plots.plt, "close", lambda figure: drawn.append(figure))
+    found = summary.report(1, [row(0, outcome.RIGHT, began_s=120.0)], [Life("node0", 1, held([1, 2, 3]))])
+    plots.soak(found, tmp_path / "soak.png")
+    (figure,) = drawn
+    runs, memory, descriptors = figure.axes
+    assert list(runs.lines[0].get_xdata()) == [2.0]
+    assert list(memory.lines[0].get_xdata()) == pytest.approx([0, 0.6, 1.2])
+    assert "minutes" in descriptors.get_xlabel()
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [
         (("--faults", "kill,flood"), "'flood'"),
+        (("--faults", "none,kill"), "none alone"),
         (("--programs", "chess"), "'chess'"),
         (("--minutes", "0"), "--minutes"),
         (("--nodes", "1"), "emulated network"),
@@ -152,6 +218,24 @@ def test_faults_cost_no_results(offpath, namespaces, build, tmp_path):
     assert found["hung"] == found["wrong"] == found["left_behind"] == found["daemons_lost"] == 0
     assert found["rows"][4]["outcome"] == "finished_right"
     assert picture.stat().st_size > 0
+
+
+def test_daemons_serve_all_runs_without_faults(offpath, namespaces, build, tmp_path):
+    try:
+        build.program("halo")
+    except OffpathError as error:
+        pytest.skip(str(error))
+    report = tmp_path / "soak.json"
+    done = offpath(
+        *("soak", "--minutes", "5", "--runs", "5", "--faults", "none", "--programs", "halo"),
+        *("--ranks-per-node", "1", "--json", str(report)),
+        TMPDIR=str(tmp_path),
+    )
+    found = json.loads(report.read_text())
+    assert done.returncode == 0, done.stderr + "".join(kept_output(tmp_path))
+    assert found["finished_right"] == 5 and found["faults"] == 0
+    assert [len(life["samples"]) for life in found["lives"]] == [5, 5]
+    assert len(found["growth"]) == 2
 
 
 def kept_output(folder: Path) -> list[str]:

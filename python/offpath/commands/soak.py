@@ -25,7 +25,8 @@ def soak_(
         typer.Option(
             "--faults",
             metavar="LIST",
-            help="; ".join(f"{name}: {what}" for name, what in plan.FAULTS.items()) + ".",
+            help="; ".join(f"{name}: {what}" for name, what in plan.FAULTS.items())
+            + f". {plan.NONE}: no faults, so each daemon serves all runs.",
         ),
     ] = "kill,stop,link,rank",
     runs: Annotated[
@@ -58,7 +59,8 @@ def soak_(
         raise OffpathError(
             Code.OPTION, "--timeout has no effect here", "a run that takes too long is counted as hung"
         )
-    spec = SoakSpec(minutes * 60, seed, units.split_list(faults, "faults"), runs)
+    kinds = units.split_list(faults, "faults")
+    spec = SoakSpec(minutes * 60, seed, kinds if kinds != [plan.NONE] else [], runs)
     spec.check()
     artifacts = find_artifacts()
     names = units.split_list(program_names, "programs") if program_names is not None else None

@@ -34,7 +34,7 @@ _REFERENCE_SEED = 1
 class SoakSpec:
     seconds: float
     seed: int
-    faults: list[str]
+    faults: list[str]  # empty: no run has one
     runs: int | None = None  # at most this many; None: until the time is over
 
     def check(self) -> None:
@@ -47,7 +47,9 @@ class SoakSpec:
         for name in self.faults:
             if name not in plan.FAULTS:
                 raise OffpathError(
-                    Code.OPTION, f"fault {name!r} is not known", "use some of " + ", ".join(plan.FAULTS)
+                    Code.OPTION,
+                    f"fault {name!r} is not known",
+                    f"use some of {', '.join(plan.FAULTS)}, or {plan.NONE} alone",
                 )
 
 
@@ -63,6 +65,7 @@ class Reference:
 @dataclass
 class Row:
     run: int
+    began_s: float  # since the soak began
     program: str
     fault: str
     victim: str
@@ -110,8 +113,9 @@ class Campaign:
         at_s = choice.at * reference.normal_s
         fault = Fault(choice, at_s, self._cluster, devices)
         limit = at_s + PATIENCE_S + _SLOWER * reference.slowest_s + (choice.lasts_s or 0.0)
+        began_s = devices.seconds()
         launched, seconds, stack_text = self._job(choice, devices, limit, fault)
-        row = self._row(choice, reference, launched, seconds, fault)
+        row = self._row(choice, began_s, reference, launched, seconds, fault)
         self._clean_up(choice, devices, before, row)
         self.rows.append(row)
         if not summary.is_good(asdict(row)):
@@ -184,7 +188,13 @@ class Campaign:
             shutil.rmtree(job, ignore_errors=True)
 
     def _row(
-        self, choice: plan.Choice, reference: Reference, launched: Launched, seconds: float, fault: Fault
+        self,
+        choice: plan.Choice,
+        began_s: float,
+        reference: Reference,
+        launched: Launched,
+        seconds: float,
+        fault: Fault,
     ) -> Row:
         differences: list[str] = []
         program = self._programs[choice.program]
@@ -199,6 +209,7 @@ class Campaign:
         right = how == outcome.RIGHT and struck
         return Row(
             len(self.rows),
+            began_s,
             choice.program,
             choice.fault,
             choice.victim_name(),

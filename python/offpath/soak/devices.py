@@ -4,34 +4,12 @@ run until a fault ends it. Then a successor is started in the same session direc
 import contextlib
 import os
 import signal
-import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from offpath.lab.cluster import Cluster
 from offpath.lab.device import Device, RemoteAttach
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What a daemon held between two runs."""
-
-    run: int
-    resident_bytes: int
-    descriptors: int
-    threads: int
-    at_s: float = 0.0  # since the soak began
-
-
-@dataclass
-class Life:
-    """One daemon, from its start to its end."""
-
-    node: str
-    pid: int
-    samples: list[Sample] = field(default_factory=list)
+from offpath.soak.growth import Life, Sample
 
 
 class SoakDevices:
@@ -58,6 +36,10 @@ class SoakDevices:
             with contextlib.suppress(ProcessLookupError):
                 device.process.send_signal(signal.SIGCONT)
             device.stop()
+
+    def seconds(self) -> float:
+        """Since the soak began."""
+        return time.monotonic() - self._began
 
     def attach(self) -> dict[str, str]:
         """The variables that tell ranks how to find their device."""
@@ -114,7 +96,7 @@ class SoakDevices:
         for device, life in zip(self._devices, self._current, strict=True):
             # A daemon that is just ending has no memory any more.
             with contextlib.suppress(OSError, KeyError):
-                life.samples.append(_sample(device.process.pid, run, time.monotonic() - self._began))
+                life.samples.append(_sample(device.process.pid, run, self.seconds()))
 
     def _life(self, device: Device) -> Life:
         self.lives.append(Life(device.node.name, device.process.pid))
@@ -132,35 +114,3 @@ def _sample(pid: int, run: int, at_s: float) -> Sample:
         int(status["Threads"]),
         at_s,
     )
-
-
-def _per_hour(samples: list[Sample], value: Callable[[Sample], int]) -> float | None:
-    """The slope over the second half of the samples: before, a daemon fills its pools. None: too short."""
-    late = samples[len(samples) // 2 :]
-    if len({sample.at_s for sample in late}) < 2:
-        return None
-    times = [sample.at_s / 3600 for sample in late]
-    return statistics.linear_regression(times, [value(sample) for sample in late]).slope
-
-
-def growth(lives: list[Life], runs: int) -> list[dict]:
-    """How much memory and descriptors grew from the first sample of a daemon to its last, for daemons that
-    lived for at least `runs` runs."""
-    found = []
-    for life in lives:
-        if len(life.samples) < max(2, runs):
-            continue
-        first, last = life.samples[0], life.samples[-1]
-        found.append(
-            {
-                "node": life.node,
-                "first_run": first.run,
-                "last_run": last.run,
-                "resident_bytes": [first.resident_bytes, last.resident_bytes],
-                "descriptors": [first.descriptors, last.descriptors],
-                "threads": [first.threads, last.threads],
-                "bytes_per_hour": _per_hour(life.samples, lambda sample: sample.resident_bytes),
-                "descriptors_per_hour": _per_hour(life.samples, lambda sample: sample.descriptors),
-            }
-        )
-    return found

@@ -35,10 +35,10 @@ class Choice:
 
 
 def choose(seed: int, run: int, programs: list[str], faults: list[str], nodes: int, ranks: int) -> Choice:
-    """The choice for run number `run`. It depends on the arguments only."""
+    """The choice for run number `run`. It depends on the arguments only. Without faults, no run has one."""
     draw = random.Random(f"{seed}/{run}")
     program = draw.choice(programs)
-    fault = NONE if draw.randrange(_WITHOUT_FAULT) == 0 else draw.choice(faults)
+    fault = NONE if draw.randrange(_WITHOUT_FAULT) == 0 or not faults else draw.choice(faults)
     victim = draw.randrange(ranks if fault == RANK else nodes)
     at = draw.uniform(0.05, 0.95)
     lasts_s = None

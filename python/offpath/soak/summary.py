@@ -7,7 +7,7 @@ from rich.table import Table
 
 from offpath import console
 from offpath.soak import outcome, plan
-from offpath.soak.devices import Life, growth
+from offpath.soak.growth import Life, growth, longest
 
 _LONG_LIVED_RUNS = 5  # the growth of daemons that served at least so many runs is reported
 
@@ -87,14 +87,31 @@ def show(found: dict) -> None:
         f" {found['worst_end_s']:.1f} s of it.",
         soft_wrap=True,
     )
-    for each in found["growth"]:
-        memory = " to ".join(f"{value / 2**20:.1f}" for value in each["resident_bytes"])
-        descriptors = " to ".join(map(str, each["descriptors"]))
-        console.out.print(
-            f"The daemon of {each['node']}, runs {each['first_run']} to {each['last_run']}: {memory} MiB,"
-            f" {descriptors} descriptors",
-            soft_wrap=True,
-        )
+    for each in longest(found["growth"]):
+        _show_growth(each)
+
+
+def _show_growth(each: dict) -> None:
+    """Prints a line for memory and one for descriptors."""
+    console.out.print(
+        f"The daemon of {each['node']} served runs {each['first_run']} to {each['last_run']}, for"
+        f" {each['seconds'] / 60:.1f} minutes:",
+        soft_wrap=True,
+    )
+    for what, key, slope, unit in (
+        ("memory", "resident_bytes", "bytes_per_hour", 2**20),
+        ("descriptors", "descriptors", "descriptors_per_hour", 1),
+    ):
+        digits = 1 if unit > 1 else 0
+        held = " to ".join(f"{value / unit:.{digits}f}" for value in each[key])
+        name = f"{what}, MiB" if unit > 1 else what
+        console.out.print(f"  {name}: {held}; {_slope(each, slope, unit)}", soft_wrap=True)
+
+
+def _slope(each: dict, key: str, unit: int) -> str:
+    if each[f"{key}_error"] is None:
+        return "too short for a slope"
+    return f"per hour {each[key] / unit:+.2f}, plus or minus {each[f'{key}_error'] / unit:.2f}"
 
 
 def draw(found: dict, path: Path) -> None:
