@@ -13,7 +13,7 @@ if [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
 fi
 rm -rf build/site-pages
 mkdir -p build/site-pages/pages
-PYTHONPATH=python .venv/bin/python -m typer offpath.cli utils docs --name offpath --output build/site-pages/command.md >/dev/null
+PYTHONPATH=python .venv/bin/python -m typer offpath.whole_cli utils docs --name offpath --output build/site-pages/command.md >/dev/null
 .venv/bin/python scripts/site_pages.py build/site-pages
 # The version is pinned, so the warning about its future is for those who raise it.
 NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build -q --strict -f build/site-pages/mkdocs.yml -d "$PWD/build/site"

@@ -122,7 +122,7 @@ def walk(name: str, command) -> Iterable[tuple[str, object]]:
 
 
 def main() -> None:
-    from offpath.cli import app
+    from offpath.whole_cli import app
 
     where = Path(sys.argv[1])
     (where / "man1").mkdir(parents=True, exist_ok=True)

@@ -1,60 +1,68 @@
-"""The `offpath` command: parses the command line and calls the module that does the work."""
+"""The `offpath` command: parses the command line and calls the module that does the work.
 
+To load the modules of all commands takes a tenth of a second and more, which every job of `offpath run` would
+pay. So only those of the command that is named are loaded.
+"""
+
+import importlib
 import signal
 import sys
+from collections.abc import Sequence
 
 import typer
 
 from offpath import artifacts, console
 from offpath.codes import Code, with_code
-from offpath.commands import (
-    advise,
-    bench,
-    calibrate,
-    control,
-    env,
-    info,
-    lab,
-    model,
-    report,
-    run,
-    signatures,
-    sim,
-    soak,
-    study,
-    top,
-    trace,
-    tune,
-)
 from offpath.errors import OffpathError
 
-app = typer.Typer(
-    name="offpath",
-    help=(
-        "Move the communication of MPI programs off the host's cores, try it on an emulated cluster, and"
-        " measure it."
-    ),
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-app.add_typer(lab.app, name="lab")
-app.add_typer(bench.app, name="bench")
-app.add_typer(study.app, name="study")
-app.add_typer(model.app, name="model")
-app.add_typer(signatures.app, name="signatures")
-app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
-app.command("env")(env.env)
-app.command("info")(info.info)
-app.command("top")(top.top)
-app.command("trace")(trace.trace_)
-app.command("report")(report.report)
-app.command("tune")(tune.tune_)
-app.command("control")(control.control)
-app.command("soak")(soak.soak_)
-app.command("calibrate")(calibrate.calibrate_)
-app.command("sim")(sim.sim_)
-app.command("advise", context_settings={"allow_interspersed_args": False})(advise.advise_)
+# By its name, in the order of the help: the module of `offpath.commands`, and what it calls the function or,
+# for a group of commands, the group.
+_GROUPS = {name: (name, "app") for name in ("lab", "bench", "study", "model", "signatures")}
+_COMMANDS = {
+    "run": ("run", "run"),
+    "env": ("env", "env"),
+    "info": ("info", "info"),
+    "top": ("top", "top"),
+    "trace": ("trace", "trace_"),
+    "report": ("report", "report"),
+    "tune": ("tune", "tune_"),
+    "control": ("control", "control"),
+    "soak": ("soak", "soak_"),
+    "calibrate": ("calibrate", "calibrate_"),
+    "sim": ("sim", "sim_"),
+    "advise": ("advise", "advise_"),
+}
+_LAUNCHERS = ("run", "advise")  # what follows the first other word is somebody else's command line
+
+
+def make_app(words: Sequence[str] = ()) -> typer.Typer:
+    """The command with the one subcommand that the first of `words` names; with all of them if it names
+    none."""
+    app = typer.Typer(
+        name="offpath",
+        help=(
+            "Move the communication of MPI programs off the host's cores, try it on an emulated cluster, and"
+            " measure it."
+        ),
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    app.callback()(lambda: None)  # a group, even of one command
+    named = words[0] if words else None
+    wanted = {named} if named in (*_GROUPS, *_COMMANDS) else {*_GROUPS, *_COMMANDS}
+    for name, place in _GROUPS.items():
+        if name in wanted:
+            app.add_typer(_find(*place), name=name)
+    for name, place in _COMMANDS.items():
+        if name in wanted:
+            settings = {"allow_interspersed_args": False} if name in _LAUNCHERS else {}
+            app.command(name, context_settings=settings)(_find(*place))
+    return app
+
+
+def _find(module: str, name: str):
+    return getattr(importlib.import_module(f"offpath.commands.{module}"), name)
 
 
 def _terminate(_number, _frame):
@@ -78,7 +86,7 @@ def _run() -> int:
     # must end when it is told to.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code = app(standalone_mode=False, prog_name="offpath")
+        code = make_app(sys.argv[1:])(standalone_mode=False, prog_name="offpath")
         return code if isinstance(code, int) else 0
     except OffpathError as error:
         message = console.escape(with_code(str(error), error.kind))

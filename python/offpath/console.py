@@ -2,10 +2,13 @@
 
 import sys
 import time
+from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 from offpath.codes import Code, with_code
 
@@ -30,6 +33,9 @@ def progress() -> "Progress | PlainProgress":
     not a terminal."""
     if not err.is_terminal:
         return PlainProgress()
+    # Loaded only here, since every `offpath run` would pay for it.
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -57,16 +63,16 @@ class PlainProgress:
     def __exit__(self, *_) -> None:
         pass
 
-    def add_task(self, description: str, total: int) -> TaskID:
+    def add_task(self, description: str, total: int) -> "TaskID":
         self._total = total
         self._show(description)
-        return TaskID(0)
+        return cast("TaskID", 0)
 
-    def update(self, task: TaskID, advance: int = 0, description: str | None = None) -> None:
+    def update(self, task: "TaskID", advance: int = 0, description: str | None = None) -> None:
         self._done += advance
         self._show(description)
 
-    def advance(self, task: TaskID) -> None:
+    def advance(self, task: "TaskID") -> None:
         self.update(task, 1)
 
     def _show(self, description: str | None) -> None:

@@ -11,7 +11,6 @@ it, but the next ones that attach, for instance of the next program of a script,
 
 import contextlib
 import os
-import secrets
 import select
 import shlex
 import subprocess
@@ -122,7 +121,7 @@ class RemoteDaemons:
         self._watch = threading.Thread(target=self._watch_all, daemon=True)
 
     def __enter__(self) -> "RemoteDaemons":
-        self._key = secrets.token_hex(32).encode()
+        self._key = os.urandom(32).hex().encode()
         with open(os.open(self._key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(self._key)
         try:

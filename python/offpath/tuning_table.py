@@ -5,7 +5,6 @@ import json as jsonlib
 import os
 from pathlib import Path
 
-from offpath import stats
 from offpath.codes import Code
 from offpath.errors import OffpathError
 
@@ -21,6 +20,8 @@ def default_table(lab: bool = False) -> Path:
 
 
 def make_table(found: list[dict], where: str) -> dict:
+    from offpath import stats  # `offpath run` only asks for the table's place
+
     return {
         "offpath_tuning": VERSION,
         "measured": {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from offpath.cli import app
+from offpath.whole_cli import app
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts/man_pages.py"
 

@@ -35,9 +35,25 @@ def test_no_circles():
     TopologicalSorter({name: imported(path, set(paths)) for name, path in paths.items()}).prepare()
 
 
-def test_command_starts_without_matplotlib():
-    loaded = (
-        "import sys, offpath.cli; print([name for name in ('matplotlib', 'numpy') if name in sys.modules])"
+def loaded_by(statement: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {statement}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    result = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
+    return set(done.stdout.split())
+
+
+def test_command_starts_without_matplotlib():
+    assert not loaded_by("import offpath.whole_cli") & {"matplotlib", "numpy"}
+
+
+def test_a_job_starts_without_the_modules_of_other_commands():
+    loaded = loaded_by("from offpath.cli import make_app; make_app(['run', '--', 'mpirun'])")
+    assert "offpath.commands.run" in loaded
+    assert {name for name in loaded if name.startswith("offpath.commands.")} == {
+        "offpath.commands.run",
+        "offpath.commands.job_options",
+    }
+    assert not loaded & {"offpath.lab.cluster", "offpath.sim", "offpath.stats", "rich.progress", "secrets"}

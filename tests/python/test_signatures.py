@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from conftest import command, environment
-from offpath import cli, signatures
+from offpath import signatures, whole_cli
 from offpath.errors import OffpathError
 
 # It exchanges data in several sizes, with and without computing, and checks them on all ranks.
@@ -90,7 +90,7 @@ def test_signatures_are_listed_shown_shared_and_removed(tmp_path, monkeypatch, c
     monkeypatch.setenv("OFFPATH_SIGNATURES", str(where))
 
     def run(*arguments: str) -> tuple[str, str]:
-        cli.app(["signatures", *arguments], standalone_mode=False)
+        whole_cli.app(["signatures", *arguments], standalone_mode=False)
         return capsys.readouterr()
 
     listed, _ = run("list")

@@ -12,7 +12,7 @@ from rich.table import Table
 from offpath import advise, advise_page, console, launch, profiles, reports, sim, units
 from offpath.artifacts import Artifacts, find_artifacts
 from offpath.codes import Code
-from offpath.commands import options
+from offpath.commands import job_options, options
 from offpath.errors import OffpathError
 
 _SHOWN = 12
@@ -39,7 +39,7 @@ def advise_(
             show_default=False,
         ),
     ] = None,
-    mpi: options.Mpi = None,
+    mpi: job_options.Mpi = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Also run COMMAND with offload, and compare.")
     ] = False,
@@ -75,7 +75,7 @@ def advise_(
     with tempfile.TemporaryDirectory(prefix="offpath-profile-") as temporary:
         folder = profile or Path(temporary)
         if command:
-            _record(options.check_launcher(command), folder, artifacts, mpi)
+            _record(job_options.check_launcher(command), folder, artifacts, mpi)
         read = profiles.read(folder)
         found = advise.advise(read, platform, nodes or read.nodes, artifacts)
         if verify and command:

@@ -13,7 +13,7 @@ from offpath import compare as comparison
 from offpath.artifacts import Artifacts, find_artifacts
 from offpath.codes import Code
 from offpath.commands import advise as shown
-from offpath.commands import options
+from offpath.commands import job_options, options
 from offpath.errors import OffpathError
 from offpath.lab import clean as leftovers
 from offpath.lab import cluster as clusters
@@ -46,11 +46,11 @@ def run(
             show_default=False,
         ),
     ] = None,
-    dpu_ranks: options.DpuRanks = False,
-    device_program: options.DeviceProgram = None,
+    dpu_ranks: job_options.DpuRanks = False,
+    device_program: job_options.DeviceProgram = None,
     devices_per_node: options.DevicesPerNode = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not describe the cluster.")] = False,
-    trace: options.TraceFolder = None,
+    trace: job_options.TraceFolder = None,
 ) -> None:
     """Runs PROGRAM under mpirun on an emulated cluster. The exit code is the program's.
 

@@ -15,6 +15,7 @@ import typer
 from offpath import console, mpi_library, sim, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
+from offpath.commands import job_options
 from offpath.errors import NamespacesUnavailable, OffpathError
 from offpath.lab import device_ranks, sandbox
 from offpath.lab.cluster import Cluster, LabSpec, open_cluster
@@ -110,24 +111,6 @@ Pcie = Annotated[
         show_default=False,
     ),
 ]
-DpuRanks = Annotated[
-    bool,
-    typer.Option(
-        "--dpu-ranks",
-        help="Devices are MPI ranks too, in one job with the hosts: docs/device-ranks.md.",
-        rich_help_panel="Devices as ranks",
-    ),
-]
-DeviceProgram = Annotated[
-    str | None,
-    typer.Option(
-        "--device-program",
-        metavar="PROGRAM",
-        help="What device ranks run (default: the hosts' program, or its aarch64 build).",
-        show_default=False,
-        rich_help_panel="Devices as ranks",
-    ),
-]
 DevicesPerNode = Annotated[
     int,
     typer.Option("--devices-per-node", help="Device ranks on each node.", rich_help_panel="Devices as ranks"),
@@ -182,15 +165,6 @@ Mca = Annotated[
         rich_help_panel="Program",
     ),
 ]
-Mpi = Annotated[
-    str | None,
-    typer.Option(
-        "--mpi",
-        metavar="openmpi|mpich|abi|none",
-        help="The program's MPI library. Default: found out from the program.",
-        show_default=False,
-    ),
-]
 Timeout = Annotated[
     float | None,
     typer.Option(
@@ -198,16 +172,6 @@ Timeout = Annotated[
         metavar="SECONDS",
         help="End a run that takes longer (exit code 124).",
         rich_help_panel="Program",
-    ),
-]
-TraceFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--trace",
-        metavar="DIR",
-        help="Write what ranks and devices do, and when, into this directory.",
-        show_default=False,
-        rich_help_panel="Results",
     ),
 ]
 NoNamespaces = Annotated[
@@ -405,20 +369,6 @@ def device_rank_layout(
     return device_ranks.Layout(groups, device_ranks.device_command(lab.dpu, program, device_program))
 
 
-def resolve_program(program: list[str]) -> list[str]:
-    """The program with its full path. Checks that it exists, because a node reports a missing program without
-    a useful message."""
-    found = shutil.which(program[0])
-    if found is None:
-        name = program[0]
-        raise OffpathError(
-            Code.NOT_INSTALLED,
-            f"program {name!r} is not {'executable' if Path(name).exists() else 'there'}",
-            "give the path of an executable file, such as ./my_program, or a name that PATH knows",
-        )
-    return [str(Path(found).absolute()), *program[1:]]
-
-
 def lab_program(program: list[str]) -> list[str]:
     """The program that a lab starts on every rank, with its full path. Explains the mistake if a launcher is
     in front of it."""
@@ -430,17 +380,7 @@ def lab_program(program: list[str]) -> list[str]:
             f"leave {launcher} and its options out: offpath lab run --nodes 2 --ranks-per-node 1 --"
             " ./program",
         )
-    return resolve_program(program)
-
-
-def check_launcher(command: list[str]) -> list[str]:
-    """The command as typed. Checks that its program exists.
-
-    A launcher keeps its name without a directory. Open MPI puts the directory by which it was called at the
-    front of PATH on every node. Ranks would then find another `python3` than the one in the user's PATH.
-    """
-    resolve_program(command)
-    return command
+    return job_options.resolve_program(program)
 
 
 def check_outputs(json: Path | None, plot: Path | None) -> None:

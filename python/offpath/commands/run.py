@@ -12,7 +12,7 @@ import typer
 from offpath import console, device_ranks, devices, launch, units
 from offpath.artifacts import find_artifacts
 from offpath.codes import Code
-from offpath.commands import options
+from offpath.commands import job_options
 from offpath.errors import OffpathError
 from offpath.remote_daemons import StartOptions
 
@@ -43,7 +43,7 @@ def run(
     spin_us: Annotated[
         int | None, typer.Option("--spin-us", help="How long an idle proxy looks for work before it sleeps.")
     ] = None,
-    mpi: options.Mpi = None,
+    mpi: job_options.Mpi = None,
     verbose: Annotated[
         int | None,
         typer.Option("--verbose", "-v", help="0: silent. 1: one line at the end. 2: every decision."),
@@ -55,7 +55,7 @@ def run(
             help="Keep the log of this node's device, in a directory whose name is printed at the end.",
         ),
     ] = False,
-    trace: options.TraceFolder = None,
+    trace: job_options.TraceFolder = None,
     remote: Annotated[
         str | None,
         typer.Option(
@@ -122,7 +122,7 @@ def run(
             ),
         ),
     ] = "",
-    dpu_ranks: options.DpuRanks = False,
+    dpu_ranks: job_options.DpuRanks = False,
     hosts: Annotated[
         Path | None,
         typer.Option(
@@ -136,7 +136,7 @@ def run(
             ),
         ),
     ] = None,
-    device_program: options.DeviceProgram = None,
+    device_program: job_options.DeviceProgram = None,
     show_command: Annotated[
         bool,
         typer.Option(
@@ -199,7 +199,7 @@ def run(
             keep_logs=keep_logs,
             trace=trace,
         )
-        raise typer.Exit(launch.run(options.check_launcher(command), find_artifacts(), chosen))
+        raise typer.Exit(launch.run(job_options.check_launcher(command), find_artifacts(), chosen))
     if key_file:
         raise OffpathError(
             Code.OPTION,
@@ -224,7 +224,7 @@ def run(
             f" {units.format_cpus(cpus)} with the device",
         )
     chosen = launch.LaunchOptions(cpus, proxies, spin_us, verbose, mpi=mpi, keep_logs=keep_logs, trace=trace)
-    raise typer.Exit(launch.run(options.check_launcher(command), find_artifacts(), chosen))
+    raise typer.Exit(launch.run(job_options.check_launcher(command), find_artifacts(), chosen))
 
 
 def _run_dpu_ranks(
@@ -244,7 +244,7 @@ def _run_dpu_ranks(
         )
     machines = device_ranks.read_machines(hosts, devices=False) if hosts else None
     line = device_ranks.build(
-        options.check_launcher(command),
+        job_options.check_launcher(command),
         machines,
         device_ranks.read_devices(named),
         [device_program] if device_program else None,
