@@ -9,6 +9,7 @@ ranks, and not into mpirun or a script around it.
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -22,7 +23,7 @@ from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import owner, placement
-from offpath.lab.clean import end_daemons
+from offpath.lab.clean import daemons_of
 from offpath.remote_daemons import RemoteDaemons, StartOptions
 from offpath.tracing import record
 from offpath.units import format_cpus
@@ -238,12 +239,26 @@ def wait_for(process: subprocess.Popen) -> int:
 
 
 def _end(session: Path, keep_logs: bool) -> None:
-    deadline = time.monotonic() + _STOP_SECONDS
-    while end_daemons(session) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    if end_daemons(session, signal.SIGKILL):
-        console.warn(Code.DAEMON, "a device did not stop in time and was killed")
+    _end_daemons(session)
     if keep_logs:
         logs.keep(session, into := logs.folder())
         console.note(f"the logs of this node's device are in {into}")
     shutil.rmtree(session, ignore_errors=True)
+
+
+def _end_daemons(session: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        running = []  # descriptors of processes, readable when they have ended
+        for pid in daemons_of(session):
+            with contextlib.suppress(OSError):
+                running.append(os.pidfd_open(pid))
+                stack.callback(os.close, running[-1])
+                signal.pidfd_send_signal(running[-1], signal.SIGTERM)
+        deadline = time.monotonic() + _STOP_SECONDS
+        while running and (left := deadline - time.monotonic()) > 0:
+            ended, _, _ = select.select(running, [], [], left)
+            running = [process for process in running if process not in ended]
+        for process in running:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+                console.warn(Code.DAEMON, "a device did not stop in time and was killed")

@@ -5,6 +5,7 @@ the interpreter's mpi4py tells it; for a script, the programs that it names. If 
 launcher's own MPI is taken. Several MPIs share one library name; such a library is asked for its version.
 """
 
+import functools
 import re
 import shlex
 import shutil
@@ -22,6 +23,7 @@ KINDS = {"openmpi": "Open MPI", "mpich": "MPICH", "abi": "the MPI ABI"}
 NONE = "none"  # loads no front end, for programs that use offpath's C API
 _SAY = "say which it is with --mpi openmpi, mpich or abi; --mpi none if it is none"
 _LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|srun)([.-][\w.]+)?$")
+_OPEN_MPI_PROGRAMS = ("orterun", "prterun")  # what mpirun and mpiexec are links to
 _OTHER_LAUNCHERS = {"openmpi": ("mpirun.openmpi", "orterun"), "mpich": ("mpiexec.mpich", "mpiexec.hydra")}
 _FIND_MPI4PY = (
     "import importlib.util as u; s = u.find_spec('mpi4py'); print(*(s.submodule_search_locations if s else"
@@ -147,6 +149,8 @@ def launcher_kind(launcher: str) -> str | None:
     """The MPI that a launcher belongs to. None for srun, and for a launcher whose version does not tell."""
     if Path(launcher).name.startswith("srun"):
         return None
+    if Path(shutil.which(launcher) or launcher).resolve().name in _OPEN_MPI_PROGRAMS:
+        return "openmpi"
     said = _output([launcher, "--version"])
     if re.search(r"Open ?MPI|OpenRTE|PRRTE", said, re.IGNORECASE):
         return "openmpi"
@@ -195,6 +199,7 @@ def libraries_of(path: Path) -> dict[str, str]:
     return dict(_needs(path)) if is_elf else {}
 
 
+@functools.cache
 def _needs(path: Path) -> list[tuple[str, str]]:
     """The names of the shared libraries that a file needs, directly or indirectly, and the path of each. The
     path is empty if the library is not found."""

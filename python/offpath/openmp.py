@@ -20,9 +20,10 @@ _RUNTIME = re.compile(r"libomptarget\.so")
 
 def has_regions(command: list[str]) -> bool:
     """Whether a program among the words of a command line uses libomptarget."""
+    words = command[1:] if command and mpi_library.launcher_of(command) else command
     return any(
         _RUNTIME.match(library)
-        for word in command
+        for word in words
         if not word.startswith("-") and "=" not in word and (path := shutil.which(word))
         for library in mpi_library.libraries_of(Path(path))
     )

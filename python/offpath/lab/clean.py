@@ -1,5 +1,6 @@
 """Finds and removes what killed commands have left behind. Everything carries its owner's mark."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -58,12 +59,19 @@ def _rooms() -> list[str]:
 def end_daemons(session: Path, number: int = signal.SIGTERM) -> int:
     """Signals the daemons whose pid files are in `session`, and returns their number."""
     count = 0
+    for pid in daemons_of(session):
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
+            count += 1
+    return count
+
+
+def daemons_of(session: Path) -> list[int]:
+    """The processes of the daemons whose pid files are in `session`."""
+    found = []
     for file in session.rglob("*.pid"):
-        try:
+        with contextlib.suppress(OSError, ValueError, IndexError):
             pid = int(file.read_text().split()[0])
             if b"offpathd" in Path(f"/proc/{pid}/comm").read_bytes():
-                os.kill(pid, number)
-                count += 1
-        except (OSError, ValueError, IndexError):
-            pass
-    return count
+                found.append(pid)
+    return found
