@@ -1,8 +1,12 @@
 // Signatures: the file's format, and a second run that starts from what the first one has learned.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
+#include <string>
 
+#include "tuning/program.h"
 #include "tuning/signature.h"
 #include "tuning_samples.h"
 
@@ -21,6 +25,20 @@ LearnedRow learned_row(std::uint64_t bytes = 128 * kib, std::uint64_t calls = 90
 
 Signature signature() {
     return {{"app", "c0ffee", "Open MPI v4.1.4", "a processor, 2 cores", 4, 2}, 3, {learned_row()}};
+}
+
+TEST(Program, IsKnownByItsBuildIdAndSize) {
+    std::ifstream file("/proc/self/exe", std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    const std::string content = program_content();
+    const std::size_t dash = content.find('-');
+    ASSERT_NE(dash, std::string::npos) << content;
+    EXPECT_EQ(content.substr(dash + 1), std::to_string(bytes.size()));
+    std::string id;
+    for (std::size_t i = 0; i < dash; i += 2)
+        id += static_cast<char>(std::stoi(content.substr(i, 2), nullptr, 16));
+    EXPECT_EQ(id.size(), 20U);
+    EXPECT_NE(bytes.find(id), std::string::npos) << content;
 }
 
 TEST(SignatureFile, WhatIsWrittenIsRead) {

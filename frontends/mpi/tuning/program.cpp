@@ -1,13 +1,19 @@
 #include "program.h"
 
+#include <elf.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <span>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "base/environment.h"
@@ -39,6 +45,56 @@ std::string content_of(const fs::path& path) {
         add(size - most_of_an_end, most_of_an_end);
     }
     return digest(bytes);
+}
+
+constexpr std::size_t rounded_up(std::size_t bytes) {
+    return (bytes + 3) / 4 * 4;
+}
+
+// The build ID among the notes of a program segment, in hexadecimal digits; empty if there is none.
+std::string build_id_in(std::span<const unsigned char> notes) {
+    constexpr std::string_view owner("GNU", 4);  // with its zero
+    ElfW(Nhdr) note;
+    while (notes.size() >= sizeof note) {
+        std::memcpy(&note, notes.data(), sizeof note);
+        notes = notes.subspan(sizeof note);
+        const std::size_t name = rounded_up(note.n_namesz), content = rounded_up(note.n_descsz);
+        if (notes.size() < name + content) break;
+        const std::string_view named(reinterpret_cast<const char*>(notes.data()), note.n_namesz);
+        if (note.n_type == NT_GNU_BUILD_ID && named == owner)
+            return fmt::format("{:02x}", fmt::join(notes.subspan(name, note.n_descsz), ""));
+        notes = notes.subspan(name + content);
+    }
+    return "";
+}
+
+// The linker's hash of this program's code and data. Empty if the program was linked without one.
+std::string build_id() {
+    std::string id;
+    const auto find = [](dl_phdr_info* program, std::size_t, void* found) {
+        const std::span segments(program->dlpi_phdr, program->dlpi_phnum);
+        for (const ElfW(Phdr) & segment : segments) {
+            if (segment.p_type != PT_NOTE) continue;
+            const std::span notes(
+                reinterpret_cast<const unsigned char*>(program->dlpi_addr + segment.p_vaddr),
+                static_cast<std::size_t>(segment.p_memsz));
+            const std::string in_notes = build_id_in(notes);
+            if (!in_notes.empty()) *static_cast<std::string*>(found) = in_notes;
+        }
+        return 1;  // the first one is the program
+    };
+    dl_iterate_phdr(find, &id);
+    return id;
+}
+
+// Reading a program of 16 MiB would take tens of milliseconds of every MPI_Init. So a build ID and the size
+// stand for the content.
+std::string content_of_program() {
+    constexpr const char* program = "/proc/self/exe";
+    const std::string id = build_id();
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(program, error);
+    return id.empty() || error ? content_of(program) : fmt::format("{}-{}", id, bytes);
 }
 
 std::vector<std::string> arguments() {
@@ -110,7 +166,7 @@ std::string program_name() {
 std::string program_content() {
     const fs::path program = program_path();
     const std::string script = script_of(program).content;
-    return content_of("/proc/self/exe") + (script.empty() ? "" : "+" + script);
+    return content_of_program() + (script.empty() ? "" : "+" + script);
 }
 
 std::string platform_in_words() {

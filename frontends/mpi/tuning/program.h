@@ -8,7 +8,8 @@ namespace offpath::mpi {
 
 // The program's file, for human readers.
 std::string program_name();
-// A hash of the program, and for an interpreter of its script too. Of a large file, both ends count.
+// The program's build ID and size, or a hash of its file if it has no build ID; for an interpreter, a hash of
+// the script too. Of a large file, both ends count.
 std::string program_content();
 // The processor, the networks and the kind of device, in words. Networks whose rate is not known do not
 // count.

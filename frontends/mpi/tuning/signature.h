@@ -36,7 +36,7 @@ void put(std::vector<LearnedRow>& rows, const LearnedRow& row, bool only_if_more
 // What a signature belongs to.
 struct SignatureKey {
     std::string name;     // of the program's file, for human readers
-    std::string content;  // hash of the program, and of its script
+    std::string content;  // of the program, and of its script (program.h)
     std::string mpi;
     std::string platform;
     std::uint32_t ranks = 0, nodes = 0;
