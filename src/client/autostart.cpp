@@ -17,6 +17,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace offpath::client {
@@ -25,7 +27,7 @@ namespace {
 constexpr int ready_descriptor = 3;
 
 // Runs in the child between fork and exec, so it makes system calls only.
-[[noreturn]] void become_daemon(char* const* arguments, int log, int ready) {
+[[noreturn]] void become_daemon(char* const* arguments, char* const* variables, int log, int ready) {
     setsid();
     if (fork() != 0) _exit(0);
     sigset_t none;
@@ -40,10 +42,41 @@ constexpr int ready_descriptor = 3;
     dup2(log, 2);
     dup2(ready, ready_descriptor);
     syscall(SYS_close_range, ready_descriptor + 1, ~0U, 0);
-    unsetenv("LD_PRELOAD");
-    execv(arguments[0], arguments);
+    execve(arguments[0], arguments, variables);
     dprintf(2, "offpath: cannot run %s: %s [OFP-0106]\n", arguments[0], std::strerror(errno));
     _exit(127);
+}
+
+bool has_rdma_card() {
+    std::error_code unknown;
+    const std::filesystem::directory_iterator cards("/sys/class/infiniband", unknown);
+    return !unknown && cards != std::filesystem::directory_iterator();
+}
+
+// This process's environment, without the preloaded libraries. When UCX is loaded it replaces the functions
+// that map memory, and waits 50 ms for each of the eight. Only memory that is registered with an RDMA card
+// needs that.
+std::vector<std::string> daemon_variables() {
+    constexpr std::string_view hooks = "UCX_MEM_MMAP_HOOK_MODE=";
+    std::vector<std::string> variables;
+    bool hooks_set = false;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view variable = *entry;
+        hooks_set = hooks_set || variable.starts_with(hooks);
+        if (!variable.starts_with("LD_PRELOAD=")) variables.emplace_back(variable);
+    }
+    if (!hooks_set && !has_rdma_card()) variables.push_back(std::string(hooks) + "none");
+    return variables;
+}
+
+// As execve() takes them. Borrows the words.
+std::vector<char*> as_vector(std::vector<std::string>& words) {
+    std::vector<char*> pointers;
+    pointers.reserve(words.size() + 1);
+    for (std::string& word : words)
+        pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    return pointers;
 }
 
 // Returns OFFPATH_DAEMON, or bin/offpathd next to the folder of the library that contains this code.
@@ -88,11 +121,8 @@ Status start_daemon(const std::string& directory, std::string& problem) {
     };
     pass("OFFPATH_PROXIES", "--proxies");
     pass("OFFPATH_SPIN_US", "--spin-us");
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (std::string& word : words)
-        arguments.push_back(word.data());
-    arguments.push_back(nullptr);
+    std::vector<std::string> variables = daemon_variables();
+    const std::vector<char*> argument_vector = as_vector(words), variable_vector = as_vector(variables);
 
     int ready[2];
     if (pipe2(ready, O_CLOEXEC) != 0) {
@@ -105,7 +135,7 @@ Status start_daemon(const std::string& directory, std::string& problem) {
     own_descriptors::forget(write_end.get());
     own_descriptors::forget(log.get());
     const pid_t child = fork();
-    if (child == 0) become_daemon(arguments.data(), log.get(), write_end.get());
+    if (child == 0) become_daemon(argument_vector.data(), variable_vector.data(), log.get(), write_end.get());
     if (child < 0) {
         problem = fmt::format("fork: {}", std::strerror(errno));
         return Status::system;

@@ -55,6 +55,9 @@ grep -q '^offpath: offloaded [1-9]' "$dir/err.log" || fail "nothing was offloade
 pid=$(cat "$dir"/*.pid) || fail "the daemon that was started left no pid file"
 kill -0 "$pid" || fail "the daemon that was started is gone at once"
 tr '\0' '\n' <"/proc/$pid/environ" | grep -q '^LD_PRELOAD=' && fail "the daemon has the front end loaded"
+if [ -z "${UCX_MEM_MMAP_HOOK_MODE:-}$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+    tr '\0' '\n' <"/proc/$pid/environ" | grep -q '^UCX_MEM_MMAP_HOOK_MODE=none$' || fail "the daemon starts slowly: UCX replaces functions of no use there"
+fi
 run OFFPATH_AUTOSTART=1 OFFPATH_DAEMON=/nonexistent/offpathd OFFPATH_MIN_BYTES=0 || fail "the second job ended with $?"
 grep -q '^offpath: offloaded [1-9]' "$dir/err.log" || fail "the second job did not use the daemon of the first"
 for _ in $(seq 200); do
