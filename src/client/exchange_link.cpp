@@ -3,6 +3,8 @@
 #include "base/log.h"
 #include "transport/tcp/address.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -20,10 +22,9 @@ bool read(const transport::Incoming& message, ExchangeHeader& header) {
     return true;
 }
 
-bool read_handshake(const transport::Incoming& message, control::Message& handshake) {
-    std::string problem;
-    return message.rendezvous == nullptr &&
-           control::decode_message({message.data, message.bytes}, handshake, problem) == Status::ok;
+Status read_handshake(const transport::Incoming& message, control::Message& handshake, std::string& problem) {
+    if (message.rendezvous != nullptr) return Status::protocol;
+    return control::decode_message({message.data, message.bytes}, handshake, problem);
 }
 
 Status make_transport(bool listen, transport::Handler& handler,
@@ -134,7 +135,9 @@ void ExchangeTree::Up::on_message(const transport::Incoming& message) {
     if (known && header.kind == ExchangeHeader::Kind::data && go_ && header.token == token_)
         return input.take(*transport_, message);
     control::Message handshake;
-    if (known && header.kind == ExchangeHeader::Kind::handshake && read_handshake(message, handshake))
+    std::string problem;
+    if (known && header.kind == ExchangeHeader::Kind::handshake &&
+        read_handshake(message, handshake, problem) == Status::ok)
         return on_handshake(handshake);
     if (message.rendezvous != nullptr) transport_->discard(message.rendezvous);
     if (known && header.kind == ExchangeHeader::Kind::go && token_ != 0) go_ = header.token == token_;
@@ -211,8 +214,12 @@ void ExchangeTree::Down::on_message(const transport::Incoming& message) {
         header.token != 0)
         return child->input.take(*transport_, message);
     control::Message handshake;
-    if (child != nullptr && header.kind == ExchangeHeader::Kind::handshake &&
-        read_handshake(message, handshake)) {
+    if (child != nullptr && header.kind == ExchangeHeader::Kind::handshake) {
+        std::string problem;
+        const Status status = read_handshake(message, handshake, problem);
+        if (status == Status::version) other_version_ = fmt::format("rank {}: {}", child->rank, problem);
+        if (status != Status::ok && message.rendezvous != nullptr) transport_->discard(message.rendezvous);
+        if (status != Status::ok) return;
         if (const auto* call = std::get_if<control::DirectCall>(&handshake))
             on_call(header.rank, *call);
         else if (const auto* proof = std::get_if<control::DirectProof>(&handshake))

@@ -86,6 +86,8 @@ class ExchangeTree::Down final : public transport::Handler {
     std::size_t first_absent() const;
     std::size_t size() const { return children_.size(); }
     bool complete() const { return first_absent() == children_.size(); }
+    // The child that called with another version of the protocol, and both versions. Empty: none.
+    const std::string& other_version() const { return other_version_; }
     transport::Transport& transport() { return *transport_; }
     Status go();
     ExchangeInput& input(std::size_t child) { return children_[child].input; }
@@ -114,6 +116,7 @@ class ExchangeTree::Down final : public transport::Handler {
     std::unique_ptr<transport::Transport> transport_;
     control::Secret secret_ = control::draw_secret();
     std::vector<Child> children_;
+    std::string other_version_;
     ExchangeOutput output_;
 };
 

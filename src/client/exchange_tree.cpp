@@ -121,6 +121,10 @@ Status ExchangeTree::join(std::string& problem) {
         unsigned events = 0;
         if (down_ != nullptr) events += down_->transport().progress();
         if (up_ != nullptr) events += up_->transport().progress();
+        if (down_ != nullptr && !down_->other_version().empty()) {
+            problem = down_->other_version();
+            return Status::version;
+        }
         const auto now = Clock::now();
         explain(now);
         auto until = now + most_rest;

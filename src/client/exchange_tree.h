@@ -57,7 +57,8 @@ class ExchangeTree {
     ExchangeTree(const ExchangeTree&) = delete;
     ExchangeTree& operator=(const ExchangeTree&) = delete;
 
-    // Waits for all ranks without a time limit. unsupported: the board says so. Call it once.
+    // Waits for all ranks without a time limit. unsupported: the board says so. version: a child's library
+    // speaks another version of the protocol. Call it once.
     Status join(std::string& problem);
     // After join(). `all`: size * mine.size() bytes, by rank. peer_lost: another process is gone.
     Status allgather(std::span<const std::byte> mine, std::span<std::byte> all);

@@ -22,10 +22,14 @@ namespace {
 constexpr int goodbye_timeout_ms = 2000;
 constexpr std::uint64_t world_team_id = std::uint64_t{1} << 63;
 
+// What every rank tells all others before it attaches. Ranks of another version read it too, so its size and
+// the place of `version` stay as they are. Up to protocol version 16 the version was 0. Likewise, the Report
+// keeps its size and the places of `status`, `node` and `problem`.
 struct JobSeed {
     std::uint64_t high = 0, low = 0;
     std::uint32_t remote = 0, has_key = 0;
-    std::uint64_t time = 0;  // seconds since 1970
+    std::uint64_t time : 48 = 0;  // seconds since 1970
+    std::uint64_t version : 16 = protocol_version;
     control::Secret fabric{};
 };
 
@@ -38,6 +42,21 @@ struct Report {
     char node[64] = {};
     char problem[248] = {};
 };
+
+static_assert(sizeof(JobSeed) == 64 && sizeof(Report) == 336);
+
+// Empty if the library of every rank speaks this library's version.
+std::string other_version(const std::vector<JobSeed>& seeds) {
+    const auto other = std::find_if(seeds.begin(), seeds.end(),
+                                    [](const JobSeed& seed) { return seed.version != protocol_version; });
+    if (other == seeds.end()) return {};
+    const std::string theirs =
+        other->version == 0 ? "16 or older" : std::to_string(std::uint64_t{other->version});
+    return fmt::format(
+        "the library of rank {} speaks protocol version {}, this one version {}: install one version of "
+        "offpath on all nodes",
+        other - seeds.begin(), theirs, protocol_version);
+}
 
 void copy_text(std::span<char> to, const std::string& from) {
     const std::size_t length = std::min(from.size(), to.size() - 1);
@@ -85,9 +104,10 @@ Status judge(const Bootstrap& bootstrap, const std::vector<Report>& reports) {
     if (first == reports.end()) return Status::ok;
     const auto others = std::count_if(reports.begin(), reports.end(), bad) - 1;
     if (bootstrap.rank() == 0) {
-        log::error(Code::no_device, "rank {} on node {} is without a device: {}{}", first - reports.begin(),
-                   first->node, first->problem,
-                   others > 0 ? fmt::format(" ({} more ranks too)", others) : "");
+        const bool releases = first->status == to_c(Status::version);
+        log::error(releases ? Code::other_release : Code::no_device,
+                   "rank {} on node {} is without a device: {}{}", first - reports.begin(), first->node,
+                   first->problem, others > 0 ? fmt::format(" ({} more ranks too)", others) : "");
     }
     return static_cast<Status>(first->status);
 }
@@ -187,6 +207,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
             options.remote(),
             !key.empty(),
             static_cast<std::uint64_t>(time(nullptr)),
+            protocol_version,
             control::draw_secret()};
     bool secret_found = false;
     if (bootstrap->allgather(mine, seeds) != Status::ok ||
@@ -199,6 +220,10 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     for (JobSeed& seed : seeds)
         control::wipe(seed.fabric);
     control::wipe(mine.fabric);
+    if (std::string other = other_version(seeds); status == Status::ok && !other.empty()) {
+        status = Status::version;
+        problem = std::move(other);
+    }
     if (status == Status::ok && options.remote() && !secret_found) {
         status = key_status;
         problem = fmt::format("OFFPATH_DEVICES is set, but no rank has the devices' key: {}", key_problem);

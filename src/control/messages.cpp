@@ -148,8 +148,9 @@ Status decode_message(std::span<const std::byte> bytes, Message& message, std::s
         return Status::protocol;
     }
     if (version != protocol_version) {
-        problem = fmt::format("protocol version {} was spoken; this side speaks version {}", version,
-                              protocol_version);
+        problem = fmt::format(
+            "it speaks protocol version {}, this side version {}: install one version of offpath on both",
+            version, protocol_version);
         return Status::version;
     }
     Message decoded;

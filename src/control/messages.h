@@ -9,6 +9,7 @@
 // which is cut to its limit. `problem` says what is wrong with decoded values; empty: nothing.
 #pragma once
 
+#include "base/protocol_version.h"
 #include "base/status.h"
 #include "control/limits.h"
 
@@ -22,7 +23,7 @@
 
 namespace offpath::control {
 
-constexpr std::uint16_t protocol_version = 16;
+using offpath::protocol_version;
 constexpr std::size_t max_message_bytes = 48 << 10;
 constexpr std::size_t max_text_bytes = 512;  // of most texts for people
 

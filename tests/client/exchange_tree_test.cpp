@@ -1,6 +1,8 @@
 // The tree over which a job's processes exchange data: its shape, allgathers of real processes, several
 // programs in turn as the same ranks, and processes that are killed.
 #include "client/exchange_tree.h"
+#include "client/exchange_link.h"
+#include "control/messages.h"
 
 #include <gtest/gtest.h>
 
@@ -234,6 +236,59 @@ TEST_F(ExchangeTreeTest, ALossAfterTheTreeStandsIsAnError) {
         }));
     for (const pid_t process : processes)
         EXPECT_TRUE(right(process));
+}
+
+// A child whose library speaks another version of the protocol. It calls until its parent hangs up.
+class OtherVersion final : transport::Handler {
+  public:
+    static bool call(std::uint16_t version) {
+        OtherVersion self;
+        SharedBoard board(1);
+        std::vector<std::byte> bytes;
+        while (board.look_up(0, bytes) == Status::unavailable)
+            std::this_thread::yield();
+        ExchangeRecord record;
+        transport::TcpConfig config;
+        config.listen = false;
+        std::unique_ptr<transport::Transport> made;
+        std::string problem;
+        transport::Endpoint* endpoint = nullptr;
+        if (!record.read(bytes) || transport::make_tcp_transport(config, made, problem) != Status::ok ||
+            made->connect(record.address, &endpoint) != Status::ok)
+            return false;
+        made->set_handler(&self);
+        const ExchangeHeader header{ExchangeHeader::Kind::handshake, 1, 0};
+        auto message = control::encode_message(control::DirectCall{made->address()});
+        std::memcpy(&message[4], &version, sizeof version);
+        (void)made->post(*endpoint, std::as_bytes(std::span(&header, 1)), message);
+        while (!self.lost_)
+            (void)made->progress();
+        made->set_handler(nullptr);
+        return true;
+    }
+
+  private:
+    void on_message(const transport::Incoming&) override {}
+    void on_endpoint_lost(transport::Endpoint&) override { lost_ = true; }
+    bool lost_ = false;
+};
+
+TEST_F(ExchangeTreeTest, ALibraryOfAnotherVersionEndsTheMeeting) {
+    for (const int difference : {-1, 1}) {
+        const auto version = static_cast<std::uint16_t>(control::protocol_version + difference);
+        SharedBoard::close();
+        SharedBoard::open();
+        const pid_t child = start([=] { return OtherVersion::call(version); });
+        {
+            SharedBoard board(0);
+            ExchangeTree tree(board, 0, 2);
+            std::string problem;
+            EXPECT_EQ(tree.join(problem), Status::version);
+            EXPECT_EQ(problem.find("rank 1: it speaks protocol version " + std::to_string(version)), 0u)
+                << problem;
+        }
+        EXPECT_TRUE(right(child));
+    }
 }
 
 TEST_F(ExchangeTreeTest, SaysWhereTheServerHasNoStore) {

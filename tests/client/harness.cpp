@@ -237,8 +237,8 @@ offpath_status_t Rank::try_init(offpath_context_h* context) const {
     offpath_init_params_t params{};
     params.struct_size = sizeof params;
     params.threads = threads;
-    params.allgather = gather;
-    params.allgather_user = const_cast<Rank*>(this);
+    params.allgather = allgather;
+    params.allgather_user = allgather_user;
     params.rank = rank;
     params.size = size;
     params.local_rank = rank;
@@ -298,6 +298,8 @@ Job::Job(std::uint32_t size, const std::string& directory, const Body& body, off
             rank.directory = directory;
             rank.threads = threads;
             rank.shared = area->shared;
+            rank.allgather = gather;
+            rank.allgather_user = &rank;
             body(rank);
             _exit(0);
         }

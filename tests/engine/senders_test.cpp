@@ -121,6 +121,26 @@ TEST_F(Senders, OnlyTheSenderOfATransferWritesIntoIt) {
     EXPECT_EQ(refused(), 8u);
 }
 
+TEST_F(Senders, AProxyOfAnotherVersionIsAStranger) {
+    announce();
+    make_team();
+    std::vector<std::byte> buffer(64), right(64, std::byte{1}), wrong(64, std::byte{2});
+    Done done;
+    const Chunk chunk{Kind::chunk, 64, receive(buffer, done), 0};
+    for (int difference : {-1, 1}) {
+        const auto version = static_cast<std::uint16_t>(protocol_version + difference);
+        EXPECT_EQ(second.say_with({2, engine::pass_of(job.secret, job.id, 2, 1, version)}, chunk, wrong),
+                  Status::ok);
+    }
+    settle();
+    EXPECT_EQ(refused(), 2u);
+    EXPECT_FALSE(done.status.has_value());
+    EXPECT_EQ(second.say(job, chunk, right), Status::ok);
+    settle();
+    EXPECT_EQ(done.status, Status::ok);
+    EXPECT_EQ(buffer, right);
+}
+
 TEST_F(Senders, OnlyTheReceiverOfATransferAnswersIt) {
     announce();
     make_team();
@@ -428,15 +448,15 @@ TEST_F(CrowdedWindow, WhatWaitedGoesWithItsWindow) {
     EXPECT_FALSE(lost.status.has_value());
 }
 
-TEST(Passes, AreOfOneJobAndOneDirection) {
+TEST(Passes, AreOfOneJobOneDirectionAndOneVersion) {
     const engine::JobSecret secret = secret_of(5);
     std::set<std::uint64_t> passes{
-        engine::pass_of(secret, {1, 2}, 3, 4), engine::pass_of(secret, {1, 2}, 4, 3),
-        engine::pass_of(secret, {1, 3}, 3, 4), engine::pass_of(secret, {2, 2}, 3, 4),
-        engine::pass_of(secret_of(6), {1, 2}, 3, 4)};
-    EXPECT_EQ(passes.size(), 5u);
+        engine::pass_of(secret, {1, 2}, 3, 4),       engine::pass_of(secret, {1, 2}, 4, 3),
+        engine::pass_of(secret, {1, 3}, 3, 4),       engine::pass_of(secret, {2, 2}, 3, 4),
+        engine::pass_of(secret_of(6), {1, 2}, 3, 4), engine::pass_of(secret, {1, 2}, 3, 4, 16)};
+    EXPECT_EQ(passes.size(), 6u);
     // The expected value was computed with another implementation of HMAC-SHA256.
-    EXPECT_EQ(engine::pass_of(secret, {1, 2}, 3, 4), 0xf8167a97820b7e4au);
+    EXPECT_EQ(engine::pass_of(secret, {1, 2}, 3, 4, 16), 0x45e431e02457889eu);
 }
 
 struct Thing {

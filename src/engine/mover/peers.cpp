@@ -52,11 +52,12 @@ JobId job_said_by(std::span<const std::byte> header) {
 
 }  // namespace
 
-std::uint64_t pass_of(const JobSecret& secret, const JobId& job, ProxyId from, ProxyId to) {
+std::uint64_t pass_of(const JobSecret& secret, const JobId& job, ProxyId from, ProxyId to,
+                      std::uint16_t version) {
     constexpr std::string_view label = "offpath pass";
-    std::array<std::byte, label.size() + 32> text;
+    std::array<std::byte, label.size() + 40> text;
     std::memcpy(text.data(), label.data(), label.size());
-    const std::array<std::uint64_t, 4> numbers{job.high, job.low, from, to};
+    const std::array<std::uint64_t, 5> numbers{job.high, job.low, from, to, version};
     for (std::size_t i = 0; i < numbers.size(); ++i)
         write_little(text, label.size() + 8 * i, numbers[i], 8);
     return keyed_word(secret, text);

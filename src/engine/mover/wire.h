@@ -50,7 +50,8 @@ enum class Kind : std::uint32_t {
 };
 
 // Precedes every message between two proxies. The pass proves that the sender knows the secret of the job for
-// which it speaks. pass_of() computes it from that secret, the job and the numbers of both proxies.
+// which it speaks, and this version of the wire. pass_of() computes it from that secret, the job, the numbers
+// of both proxies and the version.
 struct Stamp {
     std::uint64_t proxy;  // the sender's number
     std::uint64_t pass;

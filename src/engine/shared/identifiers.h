@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/message_key.h"
+#include "base/protocol_version.h"
 
 #include <array>
 #include <compare>
@@ -21,8 +22,10 @@ struct JobId {
 // job's sessions. It never crosses the network between proxies.
 using JobSecret = std::array<std::byte, 32>;
 // The pass in a message from one proxy to another: it proves that the sender knows the job's secret. 64 bits
-// of HMAC-SHA256 over the job and both numbers.
-std::uint64_t pass_of(const JobSecret& secret, const JobId& job, ProxyId from, ProxyId to);
+// of HMAC-SHA256 over the job, both numbers and the version. So a proxy of another version is a stranger,
+// whose messages nobody reads.
+std::uint64_t pass_of(const JobSecret& secret, const JobId& job, ProxyId from, ProxyId to,
+                      std::uint16_t version = protocol_version);
 
 using offpath::MessageKey;
 
