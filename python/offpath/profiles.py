@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import launch, mpi_library, preload, reports
+from offpath import file_versions, launch, mpi_library, preload, reports
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -109,10 +109,7 @@ def _read_file(path: Path) -> dict:
     found = reports.read(path)
     if not isinstance(found, dict) or found.get("format") != "offpath-profile":
         raise OffpathError(Code.INPUT_FILE, f'{path}: format: "offpath-profile" is wanted')
-    if found.get("version") != VERSION:
-        raise OffpathError(
-            Code.INPUT_FILE, f"{path}: version: {found.get('version')} is not accepted: {VERSION} is wanted"
-        )
+    file_versions.check(path, "a profile", found.get("version"), VERSION, "record another one")
     for name in ("begin_s", "end_s", "lost", "rank", "ranks"):
         _number(path, found, name)
     for name in ("sites", "calls", "sequence", "communicators", "arrivals", "offset_s", "node"):

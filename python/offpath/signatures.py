@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath import reports
+from offpath import file_versions, reports
 from offpath.codes import Code
 from offpath.errors import OffpathError
 
@@ -51,8 +51,10 @@ def identify(content: dict) -> str:
 def read(path: Path) -> Signature:
     hint = "`offpath signatures export` writes such files"
     content = reports.read(path)
-    if not isinstance(content, dict) or content.get("offpath_signature") != VERSION:
-        raise OffpathError(Code.INPUT_FILE, f"{path} is no signature of version {VERSION}", hint)
+    if not isinstance(content, dict) or "offpath_signature" not in content:
+        raise OffpathError(Code.INPUT_FILE, f"{path} is no signature", hint)
+    version = content["offpath_signature"]
+    file_versions.check(path, "a signature", version, VERSION, "delete it; the next run writes another")
     wrong = [name for name, kind in _KEYS.items() if not isinstance(content.get(name), kind)]
     wrong += [name for name in ("name", "content") if not isinstance(content.get("program", {}), dict)
               or not isinstance(content.get("program", {}).get(name), str)]  # fmt: skip

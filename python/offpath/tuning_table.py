@@ -5,6 +5,7 @@ import json as jsonlib
 import os
 from pathlib import Path
 
+from offpath import file_versions
 from offpath.codes import Code
 from offpath.errors import OffpathError
 
@@ -51,16 +52,12 @@ def read(path: Path) -> dict:
         raise OffpathError(
             Code.INPUT_FILE, f"{path} cannot be read: {error}", "leave --add out to replace it"
         ) from error
-    if (
-        not isinstance(table, dict)
-        or table.get("offpath_tuning") != VERSION
-        or not isinstance(table.get("rows"), list)
-    ):
-        raise OffpathError(
-            Code.INPUT_FILE,
-            f"{path} is no tuning table of version {VERSION}",
-            "leave --add out to replace it",
-        )
+    known = isinstance(table, dict) and "offpath_tuning" in table
+    if known:
+        version = table["offpath_tuning"]
+        file_versions.check(path, "a tuning table", version, VERSION, "leave --add out to replace it")
+    if not known or not isinstance(table.get("rows"), list):
+        raise OffpathError(Code.INPUT_FILE, f"{path} is no tuning table", "leave --add out to replace it")
     return table
 
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from offpath import tracing
+from offpath import file_versions, tracing
 from offpath.codes import Code
 from offpath.errors import OffpathError
 
-_MAGIC = b"OFPTRAC1"
+VERSION = 1
+_NAME = b"OFPTRAC"
+_MAGIC = b"%s%d" % (_NAME, VERSION)
 _HEADER = struct.Struct("<8sIIQQQQQQIIii40s64s64s")
 _NAMES_OFFSET = 256
 _CHUNK = struct.Struct("<QQ48s")
@@ -72,8 +74,11 @@ def read(path: Path) -> TraceFile:
         data = path.read_bytes()
     except OSError as error:
         raise OffpathError(Code.INPUT_FILE, f"{path} cannot be read: {error.strerror}") from error
+    if data[: len(_NAME)] == _NAME:
+        version = int(data[7:8]) if data[7:8].isdigit() else repr(data[7:8])
+        file_versions.check(path, "a trace", version, VERSION, "record another one")
     if len(data) < _HEADER.size or data[:8] != _MAGIC:
-        raise OffpathError(Code.INPUT_FILE, f"{path} is no trace of this version on a little-endian machine")
+        raise OffpathError(Code.INPUT_FILE, f"{path} is no trace of a little-endian machine")
     (_, header_bytes, chunk_bytes, most, chunks, dropped, monotonic, realtime, process, kinds, names_bytes,
      rank, ranks, boot, node, program) = _HEADER.unpack_from(data)  # fmt: skip
     plausible = _NAMES_OFFSET + names_bytes <= header_bytes and chunks <= most and chunk_bytes > _CHUNK.size
