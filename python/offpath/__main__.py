@@ -1,4 +1,4 @@
-"""Loads the modules of the command, which takes a second, and runs it."""
+"""Loads the modules of the command, which takes a moment, and runs it."""
 
 import signal
 import sys

@@ -61,6 +61,17 @@ def make_app(words: Sequence[str] = ()) -> typer.Typer:
     return app
 
 
+def job_without_options(words: list[str]) -> list[str]:
+    """The command line of the job, if `words` are those of `offpath run` without options of its own; else
+    nothing. Typer needs longer to check options, even default ones, than the rest of the start takes."""
+    command, *job = words or [""]
+    if command != "run" or not job:
+        return []
+    if job[0] == "--":
+        return job[1:]
+    return [] if job[0].startswith("-") else job
+
+
 def _find(module: str, name: str):
     return getattr(importlib.import_module(f"offpath.commands.{module}"), name)
 
@@ -86,7 +97,11 @@ def _run() -> int:
     # must end when it is told to.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code = make_app(sys.argv[1:])(standalone_mode=False, prog_name="offpath")
+        words = sys.argv[1:]
+        if job := job_without_options(words):
+            _find(*_COMMANDS["run"])(job)
+            return 0
+        code = make_app(words)(standalone_mode=False, prog_name="offpath")
         return code if isinstance(code, int) else 0
     except OffpathError as error:
         message = console.escape(with_code(str(error), error.kind))

@@ -7,7 +7,10 @@ import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import offpath
+from offpath import cli
 
 FOLDER = Path(offpath.__file__).parent
 
@@ -37,7 +40,7 @@ def test_no_circles():
 
 def loaded_by(statement: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; {statement}; print(*sys.modules)"],
+        [sys.executable, "-c", f"import sys\n{statement}\nprint(*sys.modules)"],
         capture_output=True,
         text=True,
         check=True,
@@ -57,3 +60,27 @@ def test_a_job_starts_without_the_modules_of_other_commands():
         "offpath.commands.job_options",
     }
     assert not loaded & {"offpath.lab.cluster", "offpath.sim", "offpath.stats", "rich.progress", "secrets"}
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "--", "mpirun", "-n", "2", "--", "a"], ["run", "mpirun", "-n", "2", "--", "a"]]
+)
+def test_a_job_without_options_starts_without_what_checks_them(words):
+    statement = f"""
+import offpath.commands.run
+from offpath import cli
+
+given = []
+offpath.commands.run.run = given.append
+sys.argv = ["offpath", *{words}]
+assert cli.main() == 0
+assert given == [["mpirun", "-n", "2", "--", "a"]], given
+"""
+    assert "pydantic" not in loaded_by(statement)
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["run"], ["run", "--"], ["run", "--help"], ["run", "-v", "0", "a"], ["lab", "run", "a"]]
+)
+def test_every_other_command_line_is_parsed(words):
+    assert not cli.job_without_options(words)
