@@ -1,4 +1,5 @@
 // The file of one rank, and the alignment of the ranks' clocks. docs/advise.md describes the format.
+#include "frontends/clock/offset.h"
 #include "profile/clock.h"
 #include "profile/recorder.h"
 
@@ -16,34 +17,16 @@ namespace offpath::profile {
 namespace {
 
 constexpr int format_version = 1;
-constexpr int tag = 7;
 
-// Seconds to add to this rank's clock to get rank 0's: the best of some exchanges, by half their time.
+// Seconds to add to this rank's clock to get rank 0's.
 double clock_offset(MPI_Comm comm) {
-    constexpr int exchanges = 8;
     int rank = 0, size = 0;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
     double offset = 0;
     for (int other = 1; other < size; ++other) {
-        if (rank != 0 && rank != other) continue;
-        double shortest = 1e9;
-        for (int i = 0; i < exchanges; ++i) {
-            double time = 0;
-            if (rank == 0) {
-                PMPI_Recv(&time, 1, MPI_DOUBLE, other, tag, comm, MPI_STATUS_IGNORE);
-                time = static_cast<double>(nanoseconds(CLOCK_MONOTONIC)) * 1e-9;
-                PMPI_Send(&time, 1, MPI_DOUBLE, other, tag, comm);
-                continue;
-            }
-            const double sent = static_cast<double>(nanoseconds(CLOCK_MONOTONIC)) * 1e-9;
-            PMPI_Send(&time, 1, MPI_DOUBLE, 0, tag, comm);
-            PMPI_Recv(&time, 1, MPI_DOUBLE, 0, tag, comm, MPI_STATUS_IGNORE);
-            const double back = static_cast<double>(nanoseconds(CLOCK_MONOTONIC)) * 1e-9;
-            if (back - sent >= shortest) continue;
-            shortest = back - sent;
-            offset = time - (sent + back) / 2;
-        }
+        if (rank == 0) clocks::answer(comm, other);
+        if (rank == other) offset = static_cast<double>(clocks::ask(comm, 0).ns) * 1e-9;
     }
     return offset;
 }

@@ -1,4 +1,4 @@
-"""Generates the tracer's calls: all that the front end knows of, except MPI_Init.
+"""Generates the tracer's calls: all that the front end knows of, except those of life.cpp.
 
 usage: generate.py CALLS.TXT COLLECTIVES.TXT MPI.H CALLS.CPP EXPORTS.MAP
 """
@@ -24,7 +24,7 @@ HEAD = """\
 using namespace offpath::traced;
 
 """
-BY_HAND = ("MPI_Init", "MPI_Init_thread")
+BY_HAND = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
 POLLS = ("Test", "Testall", "Testany", "Testsome", "Iprobe", "Improbe", "Request_get_status", "Win_test")
 
 

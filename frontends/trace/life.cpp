@@ -1,5 +1,6 @@
-// MPI_Init, where a rank's trace begins, and MPI_Finalize.
+// MPI_Init, where a rank's trace begins, and MPI_Finalize, where it ends.
 #include "base/codes.h"
+#include "frontends/trace/clocks.h"
 #include "frontends/trace/scope.h"
 
 #include <offpath/types.h>
@@ -32,6 +33,7 @@ void open_trace(std::uint64_t entered_ns, const char* call) {
         problem = error.what();
     }
     if (!problem.empty()) std::fprintf(stderr, "offpath: %s\n", with_code(problem, Code::file).c_str());
+    compare_clocks_at_begin();
     if (!trace::on()) return;
     first_call = trace::number_of(call_names[0]);
     for (std::uint16_t i = 1; i < call_count; ++i)
@@ -58,5 +60,17 @@ extern "C" OFFPATH_API int MPI_Init_thread(int* argc, char*** argv, int required
     const int result =
         reinterpret_cast<decltype(&MPI_Init_thread)>(next("MPI_Init_thread"))(argc, argv, required, provided);
     if (result == MPI_SUCCESS) open_trace(entered_ns, "MPI_Init_thread");
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Finalize() {
+    const bool traced = offpath::trace::on();
+    const std::uint16_t name = traced ? offpath::trace::number_of("MPI_Finalize") : std::uint16_t{0};
+    compare_clocks_at_end();
+    if (traced) offpath::trace::begin(offpath::trace::Kind::call, 0, 0, 0, name);
+    const int result = reinterpret_cast<decltype(&MPI_Finalize)>(next("MPI_Finalize"))();
+    if (traced)
+        offpath::trace::put(offpath::trace::Kind::call, offpath::trace::Phase::end, offpath::now_ns(), 0, 0,
+                            nobody, name);
     return result;
 }

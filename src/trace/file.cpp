@@ -1,6 +1,7 @@
 #include "trace/file.h"
 
 #include "base/clock.h"
+#include "trace/machine_clock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -23,14 +24,6 @@ namespace {
 template <std::size_t size>
 void put_text(char (&to)[size], std::string_view from) {
     from.copy(to, size - 1);
-}
-
-std::string read_line(const char* path) {
-    std::array<char, 64> text{};
-    const FileDescriptor file(open(path, O_RDONLY | O_CLOEXEC));
-    const ssize_t got = file ? read(file.get(), text.data(), text.size()) : 0;
-    const std::string_view line(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    return std::string(line.substr(0, line.find('\n')));
 }
 
 std::uint64_t realtime_ns() {
@@ -100,7 +93,7 @@ Status File::open(const About& about, std::string& problem) {
     made.process = static_cast<std::uint64_t>(getpid());
     made.rank = about.rank;
     made.ranks = about.ranks;
-    put_text(made.boot, read_line("/proc/sys/kernel/random/boot_id"));
+    put_text(made.boot, machine_clock());
     put_text(made.node, about.node);
     put_text(made.program, about.program);
     for (const char* kind : kind_names)

@@ -27,10 +27,11 @@ enum class Kind : std::uint16_t {
     proxy,        // names a proxy: -, its index, its number, -
     decision,     // a collective that stayed on the host's MPI: its name, -, the number of the reason, bytes
     stayed,       // calls that did, counted: the reason, -, -, their number
+    clock,  // on a rank, what to add to its clock to get that of rank 0: -, -, ns, by which it may be wrong
 };
 inline constexpr const char* kind_names[] = {"call",    "handed_over", "wait",   "operation", "send",
                                              "receive", "copy",        "reduce", "kernel",    "sleep",
-                                             "proxy",   "decision",    "stayed"};
+                                             "proxy",   "decision",    "stayed", "clock"};
 
 enum class Phase : std::uint16_t { begin, end, instant };
 
@@ -67,7 +68,7 @@ struct FileHeader {
     std::uint32_t kinds;        // how many of the names are those of kinds
     std::uint32_t names_bytes;  // of the names, each with a zero at its end
     std::int32_t rank, ranks;   // -1: a device
-    char boot[40];              // names the run of the system whose monotonic clock this is
+    char boot[40];              // names the monotonic clock (machine_clock.h)
     char node[64];
     char program[64];
 };

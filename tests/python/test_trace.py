@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 
 import pytest
 
@@ -219,6 +220,99 @@ def test_machines_are_aligned_by_real_time(tmp_path):
     trace = slices.read(tmp_path)
     assert trace.machines == 2 and trace.duration == 205
     assert [rank.slices("calls")[0].begin for rank in trace.ranks] == [0, 200]
+
+
+def test_machines_are_aligned_by_what_their_ranks_measured(tmp_path):
+    """Rank 1's clock is 1000 s behind and loses 1 ns in 10: the difference grows from its begin to its end.
+    Its device shares its clock. The real-time clocks are wrong, and nobody looks at them."""
+    names = ["MPI_Wait"]
+    wait = trace_files.number(names, "MPI_Wait")
+    behind = 1000 * 10**9
+    measured = [
+        trace_files.record(10_000, "clock", trace_files.INSTANT, id_=behind, size=7),
+        trace_files.record(110_000, "clock", trace_files.INSTANT, id_=behind + 10_000, size=3),
+    ]
+    calls = [trace_files.call(at, at + 10, wait) for at in (10_000, 60_000, 110_000)]
+    of_rank_0 = [(7, "main", trace_files.call(behind + 10_000, behind + 130_000, wait))]
+    trace_files.write(tmp_path, 0, "n0", names, of_rank_0, boot="b0", clock=(0, 5))
+    trace_files.write(
+        tmp_path, 1, "n1", names, [(7, "main", measured + sum(calls, []))], boot="b1", clock=(0, 9)
+    )
+    device = [(9, "proxy-0", trace_files.span(60_000, 110_000, "sleep"))]
+    trace_files.write(tmp_path, -1, "n1", names, device, boot="b1", clock=(0, 9))
+    trace = slices.read(tmp_path)
+    assert trace.machines == 2 and trace.clock_error_ns == 7
+    begins = [one.begin for one in trace.ranks[1].slices("calls")]
+    assert begins == [0, 55_000, 110_000]
+    (asleep,) = trace.devices[0].slices("asleep")
+    assert (asleep.begin, asleep.end) == (55_000, 110_000)
+
+
+def test_a_killed_run_has_one_measurement(tmp_path):
+    names = ["MPI_Wait"]
+    wait = trace_files.number(names, "MPI_Wait")
+    ahead = (1 << 64) - 400  # -400
+    measured = [trace_files.record(500, "clock", trace_files.INSTANT, id_=ahead, size=1)]
+    trace_files.write(tmp_path, 0, "n0", names, [(7, "main", trace_files.call(100, 190, wait))], boot="b0")
+    records = measured + trace_files.call(520, 540, wait)
+    trace_files.write(tmp_path, 1, "n1", names, [(7, "main", records)], boot="b1", clock=(0, 77))
+    trace = slices.read(tmp_path)
+    assert trace.ranks[1].slices("calls")[0].begin == 20 and trace.ranks[0].slices("calls")[0].begin == 0
+
+
+def may_shift_clocks() -> str:
+    """Why this process cannot make a time namespace. Empty: it can."""
+    command = ["unshare", "--time", "--monotonic", "5", "true"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True).stderr.strip()
+    except OSError as error:
+        return str(error)
+
+
+def test_messages_take_time_between_machines_with_other_clocks(offpath, tmp_path, build):
+    """Rank 1's monotonic clock is 5000 s ahead, as on a machine that was started earlier. No message may
+    arrive before it was sent, within the error of the measurement."""
+    if why := may_shift_clocks():
+        pytest.skip(f"no time namespaces: {why}")
+    if shutil.which("mpicc") is None:
+        pytest.skip("mpicc is not there")
+    program, script, folder = tmp_path / "turns", tmp_path / "turns.sh", tmp_path / "t"
+    (tmp_path / "turns.c").write_text(TURNS)
+    subprocess.run(["mpicc", "-o", program, tmp_path / "turns.c"], check=True)
+    script.write_text(
+        f'#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec {program}\n'
+        f"exec unshare --time --monotonic 5000 --boottime 5000 {program}\n"
+    )
+    script.chmod(0o755)
+    done = offpath("run", f"--trace={folder}", "--", "mpirun", "-n", "2", str(script), **ROOT)
+    assert done.returncode == 0, done.stderr
+    trace = slices.read(folder)
+    assert trace.machines == 2 and trace.clock_error_ns is not None
+    assert trace.duration < 60 * 10**9, "not the 5000 s by which the clocks differ"
+    sends, receives = (
+        [[one for one in rank.slices("calls") if one.name == name] for rank in trace.ranks]
+        for name in ("MPI_Send", "MPI_Recv")
+    )
+    assert [len(calls) for calls in sends + receives] == [100] * 4
+    for sender, receiver in ((0, 1), (1, 0)):
+        for sent, received in zip(sends[sender], receives[receiver], strict=True):
+            assert received.end >= sent.begin - trace.clock_error_ns
+
+
+TURNS = """
+#include <mpi.h>
+int main(int argc, char** argv) {
+    int rank, word = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 100; ++i) {
+        if (rank == 0) MPI_Send(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        MPI_Recv(&word, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 1) MPI_Send(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    }
+    return MPI_Finalize();
+}
+"""
 
 
 def test_the_trace_processor_reads_the_same(tmp_path):

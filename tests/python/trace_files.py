@@ -6,7 +6,7 @@ from offpath import tracing
 
 KINDS = [
     "call", "handed_over", "wait", "operation", "send", "receive", "copy", "reduce", "kernel", "sleep",
-    "proxy", "decision", "stayed",
+    "proxy", "decision", "stayed", "clock",
 ]  # fmt: skip
 NOBODY = 0xFFFFFFFF
 BEGIN, END, INSTANT = range(3)

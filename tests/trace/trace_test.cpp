@@ -1,6 +1,7 @@
 // What is in a trace file: after a kill, when it is full, and for several threads. Each case runs in a child,
 // since a process has one trace.
 #include "trace/trace.h"
+#include "trace/machine_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -214,6 +215,17 @@ TEST(Trace, StartsHaveNumbersOfTheirOwn) {
         ids.push_back(new_id());
     std::sort(ids.begin(), ids.end());
     EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end());
+}
+
+TEST(MachineClock, HasTheNameOfItsSystemAndShift) {
+    const std::string id = "0b9ad3a7-9c31-4f13-8d2c-5f0ce1a2b3c4";
+    EXPECT_EQ(machine_clock(id + "\n", ""), id) << "a system without time namespaces";
+    EXPECT_EQ(machine_clock(id + "\n", "monotonic           0         0\nboottime            0         0\n"),
+              id);
+    EXPECT_EQ(machine_clock(id + "\n", "monotonic        5000        70\nboottime         5000         0\n"),
+              "0b9ad3a7-9c3+5000.000000070");
+    EXPECT_EQ(machine_clock(id, "monotonic        -5         0\n"), "0b9ad3a7-9c3-5.000000000");
+    EXPECT_LE(machine_clock(id, "monotonic -9223372036854775807 999999999\n").size(), 39u);
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ def _about(run: Run) -> str:
     if trace.dropped:
         parts.append(f"{trace.dropped} events dropped for lack of room")
     if trace.machines > 1:
-        parts.append(f"{trace.machines} machines, aligned by their real-time clocks")
+        how = "their real-time clocks" if trace.clock_error_ns is None else "messages between them"
+        parts.append(f"{trace.machines} machines, aligned by {how}")
     return escape("; ".join(parts)) + "."
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from offpath.tracing import files
+from offpath.tracing import clocks, files
 from offpath.tracing.files import BEGIN, END, TraceFile
 
 # Kinds whose slices lie within each other on one thread, and their lane.
@@ -69,11 +69,12 @@ class Trace:
     folder: Path
     actors: list[Actor]
     duration: int  # ns
-    began: int  # ns, monotonic clock of the first machine
+    began: int  # ns, on the clock of rank 0
     events: int
     stayed: list[Stayed]
     counted: dict[str, int]  # calls that stayed, by reason
     machines: int
+    clock_error_ns: int | None  # of their clocks; None: not measured, aligned by real time
     program: str = ""
 
     @property
@@ -94,9 +95,10 @@ def read(folder: Path) -> Trace:
 
 
 def build(folder: Path, found: list[TraceFile]) -> Trace:
-    offsets = _clock_offsets(found)
+    aligned = clocks.align(found)
+    found = aligned.files
     times = [
-        int(extreme(chunk.records["time"])) + offsets[file.path]
+        int(extreme(chunk.records["time"]))
         for file in found for chunk in file.chunks if len(chunk.records) for extreme in (np.min, np.max)
     ]  # fmt: skip
     first, last = min(times, default=0), max(times, default=0)
@@ -110,27 +112,18 @@ def build(folder: Path, found: list[TraceFile]) -> Trace:
             actors[key] = Actor(kind, name, file.node, file.rank)
         actor = actors[key]
         actor.dropped += file.dropped
-        _add(actor, file, first - offsets[file.path], last - first, proxies)
+        _add(actor, file, first, last - first, proxies)
     everyone = sorted(actors.values(), key=lambda a: (a.kind != "rank", a.rank, a.node))
     trace = Trace(
         folder, everyone, last - first, first, sum(len(c.records) for f in found for c in f.chunks),
-        _stayed(found), _counted(found), len({f.boot for f in found}),
+        _stayed(found), _counted(found), aligned.machines,
+        aligned.error_ns if aligned.measured else None,
         next((f.program for f in found if f.rank >= 0), "program"),
     )  # fmt: skip
     _name_operations(trace)
     for actor in trace.ranks:
         _add_computation(actor, trace.duration)
     return trace
-
-
-def _clock_offsets(found: list[TraceFile]) -> dict[Path, int]:
-    """What to add to the times of each file. Processes of one machine share a clock; machines are compared
-    by their real-time clocks."""
-    at: dict[str, int] = {}
-    for file in found:
-        at.setdefault(file.boot, file.clock[1] - file.clock[0])
-    base = at[found[0].boot]
-    return {file.path: at[file.boot] - base for file in found}
 
 
 def _instants(file: TraceFile, kind: str) -> Iterator[np.void]:
