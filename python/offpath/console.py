@@ -1,37 +1,61 @@
-"""The two consoles. Results go to stdout and everything else to stderr, so that users can pipe results."""
+"""The two consoles. Results go to stdout and everything else to stderr, so that users can pipe results.
+
+`out` and `err` are made when they are first used: a job that prints nothing does not load rich.
+"""
 
 import sys
 import time
 from typing import TYPE_CHECKING, cast
 
-from rich.console import Console
-from rich.markup import escape
+from offpath.codes import Code, with_code
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress, TaskID
 
-from offpath.codes import Code, with_code
+    out: Console
+    err: Console
 
 _PIPED_WIDTH = 200  # width of tables that go to a file or a pipe
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
-err = Console(stderr=True, highlight=False)
 
-__all__ = ["out", "err", "escape", "note", "progress", "warn"]
+def __getattr__(name: str) -> "Console":
+    if name not in ("out", "err"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rich.console import Console
+
+    made = (
+        Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
+        if name == "out"
+        else Console(stderr=True, highlight=False)
+    )
+    globals()[name] = made
+    return made
+
+
+def _err() -> "Console":
+    return sys.modules[__name__].err
+
+
+def escape(text: str) -> str:
+    """`text` with nothing in it that rich takes for markup."""
+    from rich import markup
+
+    return markup.escape(text)
 
 
 def note(message: str) -> None:
-    err.print(f"[dim]offpath:[/dim] {escape(message)}", soft_wrap=True)
+    _err().print(f"[dim]offpath:[/dim] {escape(message)}", soft_wrap=True)
 
 
 def warn(code: Code, message: str) -> None:
-    err.print(f"[yellow]offpath: warning:[/yellow] {escape(with_code(message, code))}", soft_wrap=True)
+    _err().print(f"[yellow]offpath: warning:[/yellow] {escape(with_code(message, code))}", soft_wrap=True)
 
 
 def progress() -> "Progress | PlainProgress":
     """Shows the progress of many runs: as a bar that disappears at the end, or as plain lines if stderr is
     not a terminal."""
-    if not err.is_terminal:
+    if not _err().is_terminal:
         return PlainProgress()
     # Loaded only here, since every `offpath run` would pay for it.
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -41,7 +65,7 @@ def progress() -> "Progress | PlainProgress":
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=err,
+        console=_err(),
         transient=True,
     )
 
@@ -53,7 +77,7 @@ class PlainProgress:
     SECONDS = 5.0  # between two lines
 
     def __init__(self) -> None:
-        self.console = err
+        self.console = _err()
         self._total = self._done = 0
         self._description, self._said, self._said_at = "", "", float("-inf")
 
