@@ -114,6 +114,7 @@ void give_team(MPI_Comm comm, int rank, const std::vector<int>& members) {
     // The number is unique in the job. The world's team is the first one.
     team->id = static_cast<std::uint64_t>(members.front()) << 32 | all.front().number;
     team->departure = std::make_unique<Departure>(making.number(), std::move(ranks));
+    team->departure->serve(*team);
     for (const Part& part : parts)
         if (part.team_made != nullptr) part.team_made(*team, members);
     set_team(comm, *team.release());

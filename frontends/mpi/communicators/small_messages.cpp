@@ -44,7 +44,7 @@ SmallLane SmallLane::numbered(std::uint64_t number) {
 }
 
 SmallLane SmallLane::of_persistent(std::uint64_t number) {
-    return numbered(number + 2);
+    return numbered(number + 3);
 }
 
 SmallLane SmallLane::after_loss() const {
@@ -60,6 +60,10 @@ MPI_Comm SmallLane::comm() const {
 
 SmallLane SmallLane::of_second_runs() {
     return numbered(1);
+}
+
+SmallLane SmallLane::of_given_results() {
+    return numbered(2);
 }
 
 SmallMessages::~SmallMessages() {

@@ -28,7 +28,7 @@ bool must_follow(const OffloadedRequest& operation) {
     for (const OffloadedRequest* other = newest_outstanding; other != nullptr; other = other->next)
         if (other->departure == operation.departure && other->number != 0 &&
             other->number < operation.number &&
-            other->departure->passage_of(other->number, traits(other->op).is_direct()) == Passage::again)
+            other->departure->passage_of(other->number, repair_of(*other)) == Passage::again)
             return true;
     return false;
 }
@@ -118,6 +118,12 @@ offpath_status_t run_on_host(OffloadedRequest& operation) {
 
 }  // namespace
 
+Repair repair_of(Op op) {
+    return {.direct = traits(op).is_direct(),
+            .given = (op == Op::iallreduce || op == Op::ibcast || op == Op::iallgather) &&
+                     SmallLane::of_given_results().usable()};
+}
+
 void keep_back(OffloadedRequest& operation, offpath_status_t status) {
     operation.on_device = status;
     operation.ended_ns = now_ns();
@@ -139,7 +145,7 @@ offpath_status_t state_after_loss(OffloadedRequest& operation) {
     if (operation.on_device != OFFPATH_OK && operation.on_device != OFFPATH_ERR_PEER_LOST)
         return operation.on_device;
     Departure& departure = *operation.departure;
-    Passage passage = departure.passage_of(operation.number, traits(operation.op).is_direct());
+    Passage passage = departure.passage_of(operation.number, repair_of(operation));
     if (passage == Passage::device) return departure.is_closed() ? operation.on_device : OFFPATH_IN_PROGRESS;
     if (passage == Passage::undecided) {
         if (now_ns() - operation.ended_ns < patience_ns()) return OFFPATH_IN_PROGRESS;
@@ -203,7 +209,7 @@ bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t gi
     constexpr std::uint64_t while_dying_ns = 1'000'000'000;
     const std::unique_lock lock(outstanding_mutex, std::try_to_lock);
     if (!lock.owns_lock()) return false;
-    vote = {calls, 0, 0, 0, false};
+    vote = {.started = calls};
     const auto is_asked_for = [&](const OffloadedRequest& one) {
         return one.number > given_up && one.number <= calls && one.departure == &departure;
     };
@@ -220,8 +226,13 @@ bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t gi
         const bool held = one->held.load(std::memory_order_acquire);
         if (held || (can_run_again(*one) && (one->fresh || !device_may_write(*one))))
             vote.intact |= 1ULL << (one->number - vote.first);
+        if (!held && (one->fresh || !device_may_write(*one)))
+            vote.can_receive |= 1ULL << (one->number - vote.first);
         vote.outstanding |= 1ULL << (one->number - vote.first);
     }
+    departure.kept().for_each([&](std::uint64_t number, std::span<const std::byte>) {
+        if (number <= calls && calls - number < 64) vote.kept |= 1ULL << (calls - number);
+    });
     // Another thread may have started one that is not in the list yet.
     vote.complete = !runtime().threads;
     return true;
@@ -232,7 +243,7 @@ bool any_kept_back_for_now() {
     const std::lock_guard lock(outstanding_mutex);
     for (const OffloadedRequest* one = newest_outstanding; one != nullptr; one = one->next) {
         if (one->on_device == OFFPATH_IN_PROGRESS) continue;
-        const Passage passage = one->departure->passage_of(one->number, traits(one->op).is_direct());
+        const Passage passage = one->departure->passage_of(one->number, repair_of(*one));
         if (passage == Passage::host) continue;
         if (passage != Passage::again || one->departure->all_have_started(one->number)) return true;
     }
@@ -243,7 +254,7 @@ void give_up_kept_back() {
     const std::lock_guard lock(outstanding_mutex);
     for (const OffloadedRequest* one = newest_outstanding; one != nullptr; one = one->next)
         if (one->on_device != OFFPATH_IN_PROGRESS &&
-            one->departure->passage_of(one->number, traits(one->op).is_direct()) == Passage::undecided)
+            one->departure->passage_of(one->number, repair_of(*one)) == Passage::undecided)
             one->departure->give_up(one->number);
 }
 

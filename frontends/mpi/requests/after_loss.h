@@ -12,6 +12,12 @@ namespace offpath::mpi {
 void keep_back(OffloadedRequest& operation, offpath_status_t status);
 void is_kept_back_no_longer(const OffloadedRequest& operation);
 
+// What helps if some ranks have their result.
+Repair repair_of(Op op);
+inline Repair repair_of(const OffloadedRequest& operation) {
+    return repair_of(operation.op);
+}
+
 // IN_PROGRESS, OK, or the error with which the operation ends, once its team leaves the device. Never blocks.
 offpath_status_t state_after_loss(OffloadedRequest& operation);
 

@@ -82,9 +82,8 @@ void start_calls_of(Queue& queue, std::uint64_t patience_ns) {
     while (HeldCall* call = first_of(queue)) {
         Departure& departure = *call->operation->departure;
         const bool persistent = call->operation->persistent;
-        Passage passage = call->number == 0
-                              ? Passage::host
-                              : departure.passage_of(call->number, traits(call->operation->op).is_direct());
+        Passage passage = call->number == 0 ? Passage::host
+                                            : departure.passage_of(call->number, repair_of(*call->operation));
         if (passage == Passage::undecided) {
             if (now_ns() - call->since_ns < patience_ns || !departure.give_up(call->number)) return;
             passage = Passage::lost;
@@ -137,7 +136,7 @@ Passage pass(Team& team, Op op, std::uint64_t* number) {
         poll_letters();
         if (met_loss(team)) team.departure->report();
         *number = team.departure->next();
-        const Passage passage = team.departure->passage_of(*number, traits(op).is_direct());
+        const Passage passage = team.departure->passage_of(*number, repair_of(op));
         if (passage != Passage::host) return passage;
         leave_device(team);
     }
@@ -148,7 +147,7 @@ Passage pass_persistent(const Team& team, Departure& departure, Op op, std::uint
     poll_letters();
     if (met_loss(team) || team.departure->has_reported()) departure.report();
     *number = departure.next();
-    return departure.passage_of(*number, traits(op).is_direct());
+    return departure.passage_of(*number, repair_of(op));
 }
 
 Passage pass_settled(Team& team, Op op, std::uint64_t* number) {
@@ -157,7 +156,7 @@ Passage pass_settled(Team& team, Op op, std::uint64_t* number) {
     poll_until([&] { return team.held_calls.load(std::memory_order_acquire) == 0; }, no_limit_ns);
     if (*number == 0) return Passage::host;
     const auto find = [&] {
-        passage = team.departure->passage_of(*number, traits(op).is_direct());
+        passage = team.departure->passage_of(*number, repair_of(op));
         return passage != Passage::undecided;
     };
     poll_until(find, lost_after_ns());

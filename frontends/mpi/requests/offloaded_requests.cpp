@@ -11,6 +11,7 @@
 #include "after_loss.h"
 #include "base/clock.h"
 #include "communicators/counters.h"
+#include "given_results.h"
 #include "held_calls.h"
 #include "outstanding.h"
 #include "runtime/losses.h"
@@ -180,6 +181,7 @@ void finish(OffloadedRequest& operation, offpath_status_t status) {
     is_kept_back_no_longer(operation);
     if (status == OFFPATH_OK && operation.second_run != nullptr && !operation.on_host)
         count_second_run(*operation.team);
+    if (status == OFFPATH_OK) keep_result(operation);
     if (status == OFFPATH_OK && !unpack_pieces(operation)) status = OFFPATH_ERR_TRUNCATED;
     if (status != OFFPATH_OK) {
         if (status != OFFPATH_ERR_PEER_LOST && operation.number != 0) operation.departure->has_failed();
@@ -267,6 +269,7 @@ void poll() {
     if (undecided_departures.load(std::memory_order_relaxed) != 0) commit_departures();
     start_held_calls();
     if (!any_outstanding()) return;
+    finish_given_results();
     report_losses();
     struct Ended {
         OffloadedRequest* operation;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "after_loss.h"
 #include "base/clock.h"
 #include "base/confirmed_bytes.h"
 #include "datatypes/reductions.h"
+#include "given_results.h"
 #include "offloaded_requests.h"
 
 namespace offpath::mpi {
@@ -50,6 +52,7 @@ SecondRun::SecondRun(const OffloadedRequest& operation)
       lane_(lane_of(operation)),
       whole_(exchanges_whole_operands(operation)),
       moved_ns_(now_ns()) {
+    if (is_given()) return;
     if (whole_) {
         exchange_whole_operands();
     } else if (operation.part.reduces()) {
@@ -91,10 +94,25 @@ offpath_status_t SecondRun::progress() {
     if (!all_done) return OFFPATH_IN_PROGRESS;
     receives_.clear();
     sends_.clear();
+    if (!given_.empty()) {
+        failed_ = !take_given(operation_, given_);
+        return failed_ ? OFFPATH_ERR_PEER_LOST : OFFPATH_OK;
+    }
     if (!operation_.part.reduces() || spread_) return OFFPATH_OK;
     spread_ = true;
     whole_ ? combine_whole_operands() : combine_and_spread();
     return progress();
+}
+
+bool SecondRun::is_given() {
+    const int giver = giver_of(operation_);
+    if (giver < 0) return false;
+    given_.resize(given_bytes(operation_));
+    receives_.push_back(MPI_REQUEST_NULL);
+    failed_ = operation_.team->small_messages.receive(given_.data(), static_cast<int>(given_.size()),
+                                                      MPI_BYTE, giver, SmallLane::of_given_results(),
+                                                      &receives_.back()) != MPI_SUCCESS;
+    return true;
 }
 
 bool SecondRun::is_over_at(int peer, std::size_t arriving_bytes) {

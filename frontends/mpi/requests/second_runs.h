@@ -9,6 +9,8 @@
 // A reduction divides its operands among the ranks. Each rank gets its part of all operands and combines them
 // in the order of the ranks; then the results go to where they belong.
 //
+// If some ranks have a result that is the same for all, one of them may give it (given_results.h).
+//
 // A start of a persistent collective that comes after its ranks have left the device runs in the same way, on
 // tags of its own: ranks may start persistent collectives in different orders, which collectives of the
 // host's MPI would not allow. Its rank may sit in the host's MPI meanwhile, where nothing here makes a second
@@ -50,6 +52,8 @@ class SecondRun {
     // Whether the peer has its result, and so takes no part. What it has sent to this rank has arrived,
     // unless that was small: the run fails then.
     bool is_over_at(int peer, std::size_t arriving_bytes);
+    // Whether another rank gives this one the result. Receives it.
+    bool is_given();
     void send(int to, const void* bytes, std::size_t count);
     void receive(int from, void* bytes, std::size_t count);
     void start();
@@ -72,6 +76,7 @@ class SecondRun {
     std::vector<MPI_Request> receives_, sends_;
     bool failed_ = false, spread_ = false;
     std::uint64_t moved_ns_;
+    std::vector<std::byte> given_;  // the message with the result
     // Of a reduction: this rank's part of the operands, by rank.
     std::size_t extent_ = 0, part_bytes_ = 0;
     std::vector<std::byte> operands_;

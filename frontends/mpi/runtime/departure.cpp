@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
-#include <map>
-#include <mutex>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "departure_state.h"
 #include "letters.h"
 #include "losses.h"
 #include "outstanding_counts.h"
@@ -16,41 +13,13 @@
 
 namespace offpath::mpi {
 
-struct Departure::State {
-    static constexpr std::uint64_t all_calls = std::numeric_limits<std::uint64_t>::max();
-
-    std::uint32_t number = 0, persistent = 0;
-    std::shared_ptr<const std::vector<Member>> members;
-    // Of a communicator: its persistent collectives so far, and letters for those that this rank has not
-    // made.
-    std::uint32_t persistent_made = 0;
-    std::vector<Letter> early;
-    std::atomic<std::uint64_t> calls{0};
-    // A call raises the count and then reads `reported`. A report sets `reported` and then reads the count.
-    // So a call that another thread makes meanwhile is in the report, or is held back, or both.
-    std::atomic<bool> reported{false};
-    // Of all reports, and of what was given up. Does not change any more once `decided` is set.
-    std::atomic<std::uint64_t> last_on_device{0};
-    // The largest number that a rank has given up.
-    std::atomic<std::uint64_t> given_up{0};
-    std::atomic<bool> decided{false};
-    std::atomic<bool> closed{false};
-    std::atomic<bool> failed{false};      // a call has, without a loss
-    std::set<int> heard_from, committed;  // ranks in the world
-    std::uint64_t reported_calls = 0;     // by this rank
-    std::map<int, Vote> votes;            // of all that have committed; constant once `decided` is set
-    std::set<int> have_given_up;          // ranks
-    const Departure* departure = nullptr;
-
-    bool is_decided() const { return decided.load(std::memory_order_acquire); }
-};
+std::mutex departures_mutex;
 
 namespace {
 
 using State = Departure::State;
 
-// Guards the letters and the members below. No thread waits for another rank while it holds this mutex.
-std::mutex departures_mutex;
+// Guarded by departures_mutex.
 std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<State>> states;  // by this rank's numbers
 std::unordered_map<std::uint32_t, std::vector<Letter>> in_the_making;
 std::uint32_t next_number = 0;
@@ -88,6 +57,7 @@ void count_letter(State& state, int from, std::uint64_t calls, LetterKind kind, 
     state.votes[from] = vote;
     if (state.committed.size() < state.members->size()) return;
     state.decided.store(true, std::memory_order_release);  // pairs with is_decided()
+    if (!state.closed.load(std::memory_order_relaxed)) give_results(*state.departure);
     is_no_longer_undecided(state);
 }
 
@@ -99,7 +69,7 @@ void commit(State& state, const Vote& vote) {
 }
 
 Vote nothing_intact(const State& state) {
-    return {state.reported_calls, 0, 0, 0, false};
+    return {.started = state.reported_calls};
 }
 
 void commit_if_ready(State& state) {
@@ -138,9 +108,10 @@ void answer(const Letter& letter) {
     } else if (letter.kind == LetterKind::report && letter.calls != State::all_calls) {
         // This rank's program has already freed the communicator or the persistent request.
         const bool complete = !closed_early.contains({letter.communicator, letter.persistent});
-        send_letter(letter.from,
-                    {letter.reply_to, letter.communicator, letter.persistent, State::all_calls,
-                     LetterKind::commit, 0, Vote{State::all_calls, State::all_calls, 0, 0, complete}});
+        send_letter(
+            letter.from,
+            {letter.reply_to, letter.communicator, letter.persistent, State::all_calls, LetterKind::commit, 0,
+             Vote{.started = State::all_calls, .first = State::all_calls, .complete = complete}});
     }
 }
 
@@ -198,7 +169,8 @@ void Departure::close(bool all_ended) {
             answer(letter);
     if (!state.reported.load(std::memory_order_relaxed)) return;
     if (state.is_decided()) return;
-    if (active()) commit(state, {state.reported_calls, state.reported_calls, 0, 0, complete});
+    if (active())
+        commit(state, {.started = state.reported_calls, .first = state.reported_calls, .complete = complete});
     if (!state.is_decided()) is_no_longer_undecided(state);
 }
 
@@ -234,44 +206,8 @@ std::uint64_t Departure::next() {
     return state_->calls.fetch_add(1, std::memory_order_seq_cst) + 1;
 }
 
-Passage Departure::passage_of(std::uint64_t number, bool direct) const {
-    const State& state = *state_;
-    if (!state.reported.load(std::memory_order_seq_cst)) return Passage::device;
-    if (number <= state.given_up.load(std::memory_order_acquire)) return Passage::lost;
-    if (!state.is_decided())
-        return state.closed.load(std::memory_order_acquire) ? Passage::lost : Passage::undecided;
-    if (number > state.last_on_device.load(std::memory_order_relaxed)) return Passage::host;
-    const auto allows = [&](const auto& one) {
-        return one.second.allows(number) || (direct && one.second.has_result(number));
-    };
-    return std::all_of(state.votes.begin(), state.votes.end(), allows) ? Passage::again : Passage::lost;
-}
-
-bool Departure::has_result(std::uint64_t number, int world_rank) const {
-    if (!state_->is_decided()) return false;
-    const auto found = state_->votes.find(world_rank);
-    return found != state_->votes.end() && !found->second.allows(number) && found->second.has_result(number);
-}
-
 void Departure::has_failed() {
     state_->failed.store(true, std::memory_order_relaxed);
-}
-
-bool Departure::all_have_started(std::uint64_t number) const {
-    const auto has_started = [&](const auto& one) { return number <= one.second.started; };
-    return state_->is_decided() && std::all_of(state_->votes.begin(), state_->votes.end(), has_started);
-}
-
-Departure::Refusals Departure::refusals_of(std::uint64_t number, bool direct) const {
-    const std::lock_guard lock(departures_mutex);
-    Refusals refusals;
-    for (const auto& [rank, vote] : state_->votes)
-        if (!vote.allows(number) && !(direct && vote.has_result(number))) refusals.not_intact.push_back(rank);
-    if (number <= state_->given_up.load(std::memory_order_relaxed))
-        refusals.gave_up.assign(state_->have_given_up.begin(), state_->have_given_up.end());
-    for (const Member& member : *state_->members)
-        if (!state_->heard_from.contains(member.rank)) refusals.silent.push_back(member.rank);
-    return refusals;
 }
 
 bool Departure::has_given_up() const {

@@ -11,7 +11,9 @@
 // its report on, it keeps results back that the device has delivered. A collective of the device that all
 // ranks could start afresh is run again, by messages of the host's MPI (requests/second_runs.h). So is one in
 // which no rank forwards data of another one, if some ranks have their result and the rest could start it
-// afresh: the rest runs it. The others end with an error. The decision holds once all have committed.
+// afresh: the rest runs it. If some have a result that is the same for all, and one has kept a copy of it,
+// that one gives it to the rest (requests/given_results.h). The others end with an error. The decision holds
+// once all have committed.
 //
 // A rank may sit in the host's MPI and not answer, while another one needs its answer to get there. So a rank
 // that waits in vain gives its collective up: it tells the others that all collectives up to that number are
@@ -42,9 +44,12 @@
 #include <memory>
 #include <vector>
 
+#include "kept_results.h"
 #include "letters.h"
 
 namespace offpath::mpi {
+
+struct Team;
 
 enum class Passage : std::uint8_t {
     device,
@@ -52,6 +57,12 @@ enum class Passage : std::uint8_t {
     lost,       // the device's, which is lost
     again,      // the device's, and all ranks run it again
     host,
+};
+
+// What helps if some ranks have their result of a collective.
+struct Repair {
+    bool direct = false;  // each rank exchanges data with others without forwarding: the rest runs again
+    bool given = false;   // all have the same result: one gives it
 };
 
 // Exists while this rank makes a communicator: from before any rank can know the number until after the
@@ -82,6 +93,12 @@ class Departure {
     ~Departure();
     Departure(const Departure&) = delete;
     Departure& operator=(const Departure&) = delete;
+    // The communicator's record, which owns it. Null for a persistent collective.
+    void serve(const Team& team) { team_ = &team; }
+    const Team* team() const { return team_; }
+    // Of its collectives, as this rank has them.
+    KeptResults& kept() { return kept_; }
+    const KeptResults& kept() const { return kept_; }
     // `all_ended`: the collectives that it serves have ended on this rank.
     void close(bool all_ended);
 
@@ -94,11 +111,12 @@ class Departure {
     bool give_up(std::uint64_t number);
     // Counts a call that would go to the device, and returns its number.
     std::uint64_t next();
-    // `direct`: each rank of the collective exchanges data with others without forwarding. It then runs again
-    // on the ranks that have no result.
-    Passage passage_of(std::uint64_t number, bool direct) const;
-    // Whether there is a decision, and this rank of the world has its result of the call, which was a direct
-    // one. All others have what it has sent, unless that was small.
+    Passage passage_of(std::uint64_t number, Repair repair) const;
+    // The rank of the world that gives the others its copy of the call's result. Negative: there is no
+    // decision, or no rank does.
+    int giver_of(std::uint64_t number) const;
+    // Whether there is a decision, and this rank of the world has its result of the call. Of a direct one,
+    // all others then have what it has sent, unless that was small.
     bool has_result(std::uint64_t number, int world_rank) const;
     // A call has ended here with another error than a loss.
     void has_failed();
@@ -112,7 +130,7 @@ class Departure {
         std::vector<int> gave_up;     // have waited in vain for others
         std::vector<int> silent;      // were not heard of
     };
-    Refusals refusals_of(std::uint64_t number, bool direct) const;
+    Refusals refusals_of(std::uint64_t number, Repair repair) const;
     // Whether some call was given up, as far as this rank knows.
     bool has_given_up() const;
 
@@ -120,12 +138,18 @@ class Departure {
 
   private:
     std::shared_ptr<State> state_;
+    const Team* team_ = nullptr;
+    KeptResults kept_;
 };
 
 // Which of its first `calls` collectives the rank could start afresh, except those up to `given_up`. False:
 // some have not ended on the device. Defined in requests/offloaded_requests.cpp, for there are the
 // collectives.
 bool find_vote(const Departure& departure, std::uint64_t calls, std::uint64_t given_up, Vote& vote);
+
+// There is a decision: sends the copies of results that this rank is to give to others. Defined there, too.
+// Called with a mutex held: it must call no more here than giver_of() and has_result().
+void give_results(const Departure& departure);
 
 // Communicators that this rank has reported and that are not decided. While there are some, this rank counts
 // as one that has operations outstanding, so that it answers in its waits.

@@ -24,10 +24,20 @@ struct Vote {
     // given up.
     std::uint64_t outstanding = 0;
     bool complete = false;
+    // Bit i: collective first + i has not ended, and nobody writes into its buffers any more.
+    std::uint64_t can_receive = 0;
+    // Bit i: the rank has a copy of the result of collective started - i.
+    std::uint64_t kept = 0;
 
     bool has_result(std::uint64_t number) const {
         return complete && number <= started &&
                (number < first || (number - first < 64 && (outstanding >> (number - first) & 1) == 0));
+    }
+    bool receives(std::uint64_t number) const {
+        return number >= first && number - first < 64 && (can_receive >> (number - first) & 1) != 0;
+    }
+    bool keeps(std::uint64_t number) const {
+        return number <= started && started - number < 64 && (kept >> (started - number) & 1) != 0;
     }
     bool allows(std::uint64_t number) const {
         return number > started ||
