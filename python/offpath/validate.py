@@ -2,7 +2,6 @@
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -10,13 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.table import Table
-
 from offpath import calibrate, console, lab_times, stats, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab_times import Point, Shape, points
+from offpath.validation_summary import error_of, summary
 
 # A set is shapes of the lab with the points that are measured in each, or programs with their arguments,
 # which run without offload and with it. None is one of calibrate.py's.
@@ -72,13 +70,17 @@ FRESH = _read("fresh")
 # One more, with other programs. Its sizes are seven eighths of powers of two. It was fixed after all others
 # had been looked at, and before any of it ran.
 LAST = _read("last")
-PROGRAMS = _read_programs("fresh") | _read_programs("last")
-SETS = KNOWN | BLIND | FRESH | LAST
+# And one more, by the same rule; sizes are eleven sixteenths of powers of two.
+SEALED = _read("sealed")
+_PROGRAMS_BY_GROUP = {name: _read_programs(name) for name in ("fresh", "last", "sealed")}
+PROGRAMS = {name: its for programs in _PROGRAMS_BY_GROUP.values() for name, its in programs.items()}
+SETS = KNOWN | BLIND | FRESH | LAST | SEALED
 GROUPS: dict[str, Mapping] = {
     "known": KNOWN,
     "blind": BLIND,
-    "fresh": FRESH | _read_programs("fresh"),
-    "last": LAST | _read_programs("last"),
+    "fresh": FRESH | _PROGRAMS_BY_GROUP["fresh"],
+    "last": LAST | _PROGRAMS_BY_GROUP["last"],
+    "sealed": SEALED | _PROGRAMS_BY_GROUP["sealed"],
 }
 
 
@@ -101,10 +103,11 @@ def compare(
     times = lab_times.measure_in_rounds(
         [*first, *((shape, wanted) for _, shape, wanted in labs)], artifacts, seconds
     )
+    kept = {}
     if calibrates:
-        figures, distances = calibrate.platform(
-            figures, calibrate.micro(artifacts), calibrate.of_rows(times[: len(first)]), artifacts
-        )
+        direct, fitted = calibrate.micro(artifacts), calibrate.of_rows(times[: len(first)])
+        kept = {"calibration": calibrate.kept(direct, fitted)}
+        figures, distances = calibrate.platform(figures, direct, fitted, artifacts)
         calibrate.show(figures, distances)
         times = times[len(first) :]
     for (name, shape, wanted), measured in zip(labs, times, strict=True):
@@ -117,8 +120,8 @@ def compare(
         for program in PROGRAMS.get(name, []):
             console.note(f"{name}: {program.line}")
             rows += run_program(figures, name, program, artifacts)
-    found = {"platform": figures["name"], "environment": stats.environment(), "rows": rows}
-    return found | summary(rows), figures
+    found = {"platform": figures["name"], "environment": stats.environment(), "rows": rows} | kept
+    return found | summary(rows, GROUPS), figures
 
 
 def again(figures: Mapping, found: Mapping, names: list[str], artifacts: Artifacts) -> dict:
@@ -135,14 +138,15 @@ def again(figures: Mapping, found: Mapping, names: list[str], artifacts: Artifac
             for point, said in zip(kept, lab_times.simulate(figures, shape, kept, artifacts), strict=True):
                 row = measured[name, str(shape), str(point)]
                 rows.append(
-                    row | {"simulated_s": said["time_s"], "error": _error(said["time_s"], row["measured_s"])}
+                    row
+                    | {"simulated_s": said["time_s"], "error": error_of(said["time_s"], row["measured_s"])}
                 )
     if not rows:
         raise OffpathError(
             Code.OPTION, "--measured: none of the chosen configurations is there", "see --sets"
         )
     return {"platform": figures["name"], "environment": found.get("environment"), "rows": rows} | summary(
-        rows
+        rows, GROUPS
     )
 
 
@@ -193,7 +197,7 @@ def run_program(figures: Mapping, name: str, program: Program, artifacts: Artifa
                 "measured_s": measured,
                 "count": said["verified"]["runs"],
                 "simulated_s": simulated,
-                "error": _error(simulated, measured),
+                "error": error_of(simulated, measured),
             }
         )
     return rows
@@ -201,10 +205,6 @@ def run_program(figures: Mapping, name: str, program: Program, artifacts: Artifa
 
 def _key(row: Mapping) -> tuple[str, str, str]:
     return row["set"], row["lab"], f"{row['op']} {units.format_size(row['bytes'])}"
-
-
-def _error(simulated: float, measured: float) -> float:
-    return simulated / measured - 1
 
 
 def _row(name: str, shape: Shape, point: Point, measured: Mapping, simulated: Mapping) -> dict:
@@ -222,63 +222,8 @@ def _row(name: str, shape: Shape, point: Point, measured: Mapping, simulated: Ma
         "measured_s": measured["pure_s"],
         "low_s": measured["low_s"],
         "high_s": measured["high_s"],
+        "rounds_s": measured["rounds_s"],
         "count": measured["count"],
         "simulated_s": simulated["time_s"],
-        "error": _error(simulated["time_s"], measured["pure_s"]),
+        "error": error_of(simulated["time_s"], measured["pure_s"]),
     }
-
-
-def summary(rows: list[dict]) -> dict:
-    """The median and the 90th percentile of the errors' sizes, in percent, of all rows, of each group of
-    sets, and by engine."""
-
-    def of(chosen: list[dict]) -> dict:
-        sizes = sorted(abs(row["error"]) for row in chosen)
-        if not sizes:
-            return {}
-        ninth = sizes[min(len(sizes) - 1, int(0.9 * len(sizes)))]
-        return {
-            "configurations": len(sizes),
-            "median_percent": 100 * statistics.median(sizes),
-            "p90_percent": 100 * ninth,
-        }
-
-    engines = sorted({row["engine"] for row in rows})
-    groups = {name: [row for row in rows if row["set"] in sets] for name, sets in GROUPS.items()}
-    return of(rows) | {
-        "groups": {
-            name: of(chosen)
-            | {"engines": {engine: of([r for r in chosen if r["engine"] == engine]) for engine in engines}}
-            for name, chosen in groups.items()
-            if chosen
-        },
-        "engines": {name: of([r for r in rows if r["engine"] == name]) for name in engines},
-    }
-
-
-def show(found: Mapping) -> None:
-    table = Table(title=f"the lab beside the simulator, platform {found['platform']}", title_justify="left")
-    for column in ("lab", "operation"):
-        table.add_column(column, no_wrap=True)
-    for column in ("measured", "simulated", "error"):
-        table.add_column(column, justify="right")
-    for row in found["rows"]:
-        table.add_row(
-            row["lab"],
-            f"{row['op']} {units.format_size(row['bytes'])}" if row["bytes"] else row["op"],
-            units.format_seconds(row["measured_s"]),
-            units.format_seconds(row["simulated_s"]),
-            f"{100 * row['error']:+.0f} %",
-        )
-    console.out.print(table)
-    parts = [("all", found), *found["engines"].items()]
-    if len(found["groups"]) > 1:
-        for name, group in found["groups"].items():
-            parts += [(name, group), *((f"{name}, {engine}", of) for engine, of in group["engines"].items())]
-    for name, part in parts:
-        if not part:
-            continue
-        console.out.print(
-            f"{name}: {part['configurations']} configurations, median error {part['median_percent']:.1f} %, "
-            f"90th percentile {part['p90_percent']:.1f} %"
-        )

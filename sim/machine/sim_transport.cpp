@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t eager_bytes = 8 << 10;
 // The product's limit over TCP (UcxConfig::stream_push_bytes).
 constexpr std::size_t stream_push_bytes = 240 << 10;
+// What a socket of an MPI library had in the queue of the interface at once, in packets captured in the lab.
+// The library writes a message until the socket takes no more; proxies wait for answers between their pieces.
+constexpr std::uint64_t library_turn_bytes = 1 << 20;
 // A message of the transport's own: an announcement, a request to send, or the news that a fetch is done.
 constexpr std::uint64_t control_bytes = 64;
 constexpr unsigned events_per_progress = 64;
@@ -85,9 +88,26 @@ Arrival* SimTransport::message_with(std::span<const std::byte> header) {
     return arrival;
 }
 
+bool SimTransport::shares_memory_with(const SimTransport& other) const {
+    return worker_.kind() == Worker::Kind::library && other.worker_.kind() == Worker::Kind::library &&
+           worker_.node() == other.worker_.node() && cluster_.platform().protocol == Protocol::stream;
+}
+
+double SimTransport::sending_s(const SimTransport& to, std::uint64_t bytes) const {
+    if (shares_memory_with(to)) return 0;
+    return worker_.work().send_s + worker_.work().send_byte_s * static_cast<double>(bytes);
+}
+
+double SimTransport::receiving_s(const SimTransport& from, std::uint64_t bytes) const {
+    if (shares_memory_with(from)) return static_cast<double>(bytes) / worker_.work().copy_Bps;
+    return worker_.work().receive_s + worker_.work().receive_byte_s * static_cast<double>(bytes);
+}
+
 void SimTransport::leave(Arrival* arrival, SimTransport& to, std::uint64_t bytes, Time departs) {
     arrival->to = &to;
-    const std::uint64_t flow = (std::uint64_t{worker_.number()} << 32) | to.worker_.number();
+    arrival->sender = this;
+    Flow flow{(std::uint64_t{worker_.number()} << 32) | to.worker_.number()};
+    if (worker_.kind() == Worker::Kind::library) flow.turn_bytes = library_turn_bytes;
     cluster_.network().send(worker_.node(), to.worker_.node(), bytes, departs, &SimTransport::arrived,
                             arrival, 0, flow);
 }
@@ -127,10 +147,11 @@ Status SimTransport::post(transport::Endpoint& endpoint, std::span<const std::by
         Arrival* question = message_with(header);
         question->free = question->with_payload = true;
         question->to = peer.to;
+        question->sender = this;
         cluster_.queue().at(std::max(worker_.present(), peer.usable_at), &SimTransport::arrived, question);
         return Status::ok;
     }
-    worker_.charge_seconds(worker_.work().send_s + worker_.work().send_byte_s * static_cast<double>(bytes));
+    worker_.charge_seconds(sending_s(*peer.to, bytes));
     Arrival* arrival = message_with(header);
     arrival->bytes.insert(arrival->bytes.end(), payload.begin(), payload.end());
     arrival->payload_bytes = payload.size();
@@ -147,16 +168,14 @@ Status SimTransport::send(transport::Endpoint& endpoint, std::span<const std::by
     Arrival* arrival = message_with(header);
     arrival->payload_bytes = bytes;
     if (bytes <= eager_bytes) {
-        worker_.charge_seconds(worker_.work().send_s +
-                               worker_.work().send_byte_s * static_cast<double>(header.size() + bytes));
+        worker_.charge_seconds(sending_s(*peer.to, header.size() + bytes));
         arrival->bytes.insert(arrival->bytes.end(), data, data + bytes);
         arrival->with_payload = true;
         leave(arrival, *peer.to, header.size() + bytes, std::max(worker_.present(), peer.usable_at));
         return Status::ok;
     }
     if (bytes <= push_bytes(endpoint)) {
-        worker_.charge_seconds(worker_.work().send_s +
-                               worker_.work().send_byte_s * static_cast<double>(header.size() + bytes));
+        worker_.charge_seconds(sending_s(*peer.to, header.size() + bytes));
         if (!is_chunk(header) || cluster_.moves_data())
             arrival->bytes.insert(arrival->bytes.end(), data, data + bytes);
         arrival->with_payload = true;
@@ -165,7 +184,7 @@ Status SimTransport::send(transport::Endpoint& endpoint, std::span<const std::by
         leave(arrival, *peer.to, header.size() + bytes, std::max(worker_.present(), peer.usable_at));
         return Status::in_progress;
     }
-    worker_.charge_seconds(worker_.work().send_s);
+    worker_.charge_seconds(sending_s(*peer.to, 0));
     Announced* announced = cluster_.announced().take();
     *announced = Announced{};
     announced->from = this;
@@ -217,14 +236,12 @@ unsigned SimTransport::progress() {
 }
 
 void SimTransport::dispatch(Arrival& arrival) {
-    const auto& work = worker_.work();
     switch (arrival.kind) {
         case Arrival::Kind::message:
             return on_message(arrival);
         case Arrival::Kind::asked: {
             Announced& announced = *arrival.announced;
-            worker_.charge_seconds(work.receive_s + work.send_s +
-                                   work.send_byte_s * static_cast<double>(announced.bytes));
+            worker_.charge_seconds(receiving_s(*announced.to, 0) + sending_s(*announced.to, announced.bytes));
             Completion* const sent = announced.completion;
             send_payload(announced, worker_.present());
             return (*sent)(Status::ok);  // the socket has the bytes
@@ -234,16 +251,14 @@ void SimTransport::dispatch(Arrival& arrival) {
         case Arrival::Kind::drained:
             return (*arrival.completion)(Status::ok);
         case Arrival::Kind::ended:
-            worker_.charge_seconds(work.receive_s);
+            worker_.charge_seconds(receiving_s(*arrival.sender, 0));
             return (*arrival.completion)(Status::ok);
     }
 }
 
 void SimTransport::on_message(const Arrival& arrival) {
-    const auto& work = worker_.work();
     const std::size_t came = arrival.header_bytes + (arrival.with_payload ? arrival.payload_bytes : 0);
-    if (!arrival.free)
-        worker_.charge_seconds(work.receive_s + work.receive_byte_s * static_cast<double>(came));
+    if (!arrival.free) worker_.charge_seconds(receiving_s(*arrival.sender, came));
     transport::Incoming message;
     message.header = {arrival.bytes.data(), arrival.header_bytes};
     message.bytes = arrival.payload_bytes;
@@ -267,7 +282,8 @@ void SimTransport::send_payload(Announced& announced, Time departs) {
 void SimTransport::on_payload(Announced& announced, const Arrival& arrival) {
     if (!arrival.bytes.empty()) std::memcpy(announced.destination, arrival.bytes.data(), announced.bytes);
     if (cluster_.platform().protocol == Protocol::stream) {
-        worker_.charge_seconds(worker_.work().receive_byte_s * static_cast<double>(announced.bytes));
+        worker_.charge_seconds(receiving_s(*announced.from, announced.bytes) -
+                               receiving_s(*announced.from, 0));
     } else {
         Arrival* end = new_arrival(Arrival::Kind::ended);
         end->completion = announced.completion;

@@ -14,6 +14,9 @@
 // asking. The engine asks from 4 KiB on. Up to that limit its questions and answers therefore take no time
 // and no core, and ranks answer them outside of calls too.
 //
+// Within a node such libraries use shared memory. What that takes is the time of the link within the node,
+// and a copy by the receiver.
+//
 // Ownership: owns its endpoints. Threads: one.
 #pragma once
 
@@ -58,6 +61,7 @@ struct Arrival {
     Completion* completion = nullptr;
     SimTransport* from = nullptr;  // of a payload that was pushed: who waits until it has left
     bool free = false;             // it stands for nothing that the library would send
+    const SimTransport* sender = nullptr;
 };
 
 // Records of all transports of a cluster, recycled.
@@ -114,6 +118,10 @@ class SimTransport final : public transport::Transport {
     void on_message(const Arrival& arrival);
     void send_payload(Announced& announced, Time departs);
     void on_payload(Announced& announced, const Arrival& arrival);
+    // What a message of so many bytes takes of the core of its sender, or of its receiver.
+    double sending_s(const SimTransport& to, std::uint64_t bytes) const;
+    double receiving_s(const SimTransport& from, std::uint64_t bytes) const;
+    bool shares_memory_with(const SimTransport& other) const;
     void leave(Arrival* arrival, SimTransport& to, std::uint64_t bytes, Time departs);
 
     Cluster& cluster_;

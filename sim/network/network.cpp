@@ -31,7 +31,7 @@ Network::Message* Network::take() {
 }
 
 void Network::send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, Time departs,
-                   EventQueue::Action action, void* object, std::uint64_t argument, std::uint64_t flow) {
+                   EventQueue::Action action, void* object, std::uint64_t argument, Flow flow) {
     Message* const message = take();
     message->from = from;
     message->to = to;
@@ -75,8 +75,8 @@ void Network::depart(void* object, std::uint64_t) {
 void Network::queue_at_port(Message* message) {
     Port& port = ports_[message->from];
     message->left = message->bytes;
-    std::deque<Message*>& flow = port.flows[message->flow];
-    if (flow.empty()) port.turns.push_back(message->flow);
+    std::deque<Message*>& flow = port.flows[message->flow.id];
+    if (flow.empty()) port.turns.push_back(message->flow.id);
     flow.push_back(message);
     if (!port.busy) next_segment(this, message->from);
 }
@@ -89,6 +89,8 @@ void Network::next_segment(void* self, std::uint64_t number) {
     std::deque<Message*>& flow = port.flows[port.turns.front()];
     Message* piece = flow.front();
     const std::uint64_t bytes = std::min(piece->left, network.figures_.segment_bytes);
+    const std::uint64_t turn = std::max(piece->flow.turn_bytes, network.figures_.segment_bytes);
+    port.turn_used += bytes;
     const bool last = bytes == piece->left;
     if (last) {
         flow.pop_front();
@@ -101,8 +103,11 @@ void Network::next_segment(void* self, std::uint64_t number) {
     }
     piece->bytes = bytes;
     piece->hop = 1;
-    if (!flow.empty()) port.turns.push_back(port.turns.front());
-    port.turns.pop_front();
+    if (flow.empty() || port.turn_used + network.figures_.segment_bytes > turn) {
+        if (!flow.empty()) port.turns.push_back(port.turns.front());
+        port.turns.pop_front();
+        port.turn_used = 0;
+    }
     Link& link = network.link(piece->route.front());
     const Link::Passage passage = link.pass(bytes, 0);
     piece->tail = passage.tail;

@@ -2,8 +2,9 @@
 // the receiver. A message is cut through: a link passes its first bytes on before its last ones have come.
 //
 // With `segment_bytes`, the flows that leave a node take turns at its port, one segment each. The kernel does
-// so with sockets: of each it lets about two large packets into the queue of the interface ("TCP small
-// queues"), so a short message waits for a segment of each other flow, and not for all that they have.
+// so with sockets: of each it lets some bytes into the queue of the interface ("TCP small queues"), so a
+// short message waits for a segment of each other flow, and not for all that they have. How many bytes these
+// are depends on the socket's rate: a message may have longer turns than others.
 //
 // Ownership: owns its links and the messages on their way. Threads: one.
 #pragma once
@@ -31,13 +32,18 @@ struct NetworkFigures {
     std::uint64_t segment_bytes = 0;  // 0: whole messages leave one after the other
 };
 
+struct Flow {
+    std::uint64_t id = 0;
+    std::uint64_t turn_bytes = 0;  // instead of segment_bytes; 0: those
+};
+
 class Network {
   public:
     Network(EventQueue& queue, const NetworkFigures& figures, TopologyShape shape, std::uint32_t nodes);
     // Sends a message at time `departs`, which is not before now. `action` is called when its last byte has
     // come. Messages of one flow stay in order.
     void send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, Time departs,
-              EventQueue::Action action, void* object, std::uint64_t argument, std::uint64_t flow = 0);
+              EventQueue::Action action, void* object, std::uint64_t argument, Flow flow = {});
     std::uint64_t bytes_between_nodes() const { return bytes_; }
     std::uint64_t messages() const { return messages_; }
     // How busy the busiest port was.
@@ -53,13 +59,15 @@ class Network {
         std::vector<LinkId> route;
         EventQueue::Action action = nullptr;
         void* object = nullptr;
-        std::uint64_t argument = 0, flow = 0;
+        std::uint64_t argument = 0;
+        Flow flow;
         std::uint64_t left = 0;  // of its bytes, at the sender's port
     };
     // What waits at a sender's port.
     struct Port {
         std::map<std::uint64_t, std::deque<Message*>> flows;
         std::deque<std::uint64_t> turns;  // of the flows that have messages
+        std::uint64_t turn_used = 0;      // bytes of the first flow's turn that have left
         bool busy = false;
     };
     Message* take();

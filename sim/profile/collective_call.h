@@ -3,6 +3,7 @@
 
 #include "collectives/collectives.h"
 #include "sim/profile/profile.h"
+#include "sim/programs/host_algorithms.h"
 
 #include <optional>
 #include <string>
@@ -17,9 +18,10 @@ struct CollectiveName {
 // Nothing: the call is no collective.
 std::optional<CollectiveName> collective_name(const std::string& call);
 
-// The schedule, by the algorithms of the host's MPI or of the product. Nothing: the simulator does not know
-// it.
+// The schedule, by the algorithms of the host's MPI, which sends in this order, or of the product. Nothing:
+// the simulator does not know it.
 std::optional<schedule::Schedule> build_collective(const std::string& name, collectives::TeamShape team,
-                                                   const ProfiledCall& call, bool of_host);
+                                                   const ProfiledCall& call,
+                                                   std::optional<SendOrder> of_host);
 
 }  // namespace offpath::sim

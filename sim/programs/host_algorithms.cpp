@@ -2,6 +2,7 @@
 
 #include "collectives/patterns/binomial_tree.h"
 #include "schedule/builder.h"
+#include "sim/programs/exchanges_by_rank.h"
 
 #include <bit>
 
@@ -232,6 +233,9 @@ std::optional<Schedule> build_of_host(const HostCollective& call, TeamShape team
     for (std::uint32_t i = 0; i < team.size; ++i)
         offsets[i] = i * bytes;
     // Checked in the lab for small teams only.
+    const bool by_rank = call.order == SendOrder::by_rank;
+    if (call.name == "alltoall" && by_rank) return alltoallv_by_rank(team, {sizes, offsets, sizes, offsets});
+    if (call.name == "allgather" && by_rank) return allgather_by_rank(team, bytes);
     if (call.name == "alltoall" && team.size <= 2 * small_team)
         return collectives::alltoall_linear(team, bytes, all_at_once);
     if (call.name == "allgather")

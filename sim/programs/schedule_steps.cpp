@@ -59,9 +59,11 @@ Schedule halo(TeamShape team, std::uint64_t bytes) {
     return collectives::neighbor_alltoallv(team, {to, sizes, offsets, from, sizes, offsets});
 }
 
-Schedule build(const std::string& pattern, TeamShape team, std::uint64_t bytes, bool of_host) {
+Schedule build(const std::string& pattern, TeamShape team, std::uint64_t bytes,
+               std::optional<SendOrder> of_host) {
     if (of_host)
-        if (std::optional<Schedule> schedule = build_of_host({pattern, bytes, 0, sums_of_doubles}, team))
+        if (std::optional<Schedule> schedule =
+                build_of_host({pattern, bytes, 0, sums_of_doubles, *of_host}, team))
             return *std::move(schedule);
     const std::vector<std::uint64_t> sizes(team.size, bytes);
     std::vector<std::uint64_t> offsets(team.size);
@@ -84,6 +86,12 @@ bool reduces(const std::string& pattern) {
     return pattern == "allreduce" || pattern == "reduce" || pattern == "reduce_scatter" || pattern == "scan";
 }
 
+// Nothing: the product's algorithms run.
+std::optional<SendOrder> order_of(Cluster& cluster) {
+    if (cluster.shape().engine != EngineKind::host) return std::nullopt;
+    return send_order(cluster.platform(), false);
+}
+
 class ScheduleStep final : public Step {
   public:
     ScheduleStep(const std::string& pattern, Job& job, std::uint32_t rank, std::uint64_t bytes)
@@ -91,7 +99,7 @@ class ScheduleStep final : public Step {
           job_(job),
           rank_(rank),
           bytes_(bytes),
-          plan_(build(pattern, {rank, job.size()}, bytes, job.cluster().shape().engine == EngineKind::host)) {
+          plan_(build(pattern, {rank, job.size()}, bytes, order_of(job.cluster()))) {
         for (const schedule::Slot& slot : plan_.schedule().slots()) {
             if (slot.kind != SlotKind::user) continue;
             buffers_.emplace_back(job.cluster(), slot.bytes);

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from offpath import calibrate, lab_times, sim, validate
+from offpath import calibrate, lab_times, sim, validate, validation_summary
 from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
 
@@ -132,7 +132,12 @@ def test_blind_configurations_share_nothing_with_the_known_ones():
 
 
 @pytest.mark.parametrize(
-    "earlier, group", [(("known", "blind"), "fresh"), (("known", "blind", "fresh"), "last")]
+    "earlier, group",
+    [
+        (("known", "blind"), "fresh"),
+        (("known", "blind", "fresh"), "last"),
+        (("known", "blind", "fresh", "last"), "sealed"),
+    ],
 )
 def test_later_configurations_have_sizes_of_their_own_and_programs(earlier, group):
     def labs(name):
@@ -158,7 +163,8 @@ def test_measured_rows_are_those_of_the_median_round():
         for time in (30, 10, 20)
     ]
     assert lab_times.median_row(rows) == {
-        **{"op": "ibcast", "pure_s": 20, "low_s": 9, "high_s": 31, "count": 6, "verified": True}
+        **{"op": "ibcast", "pure_s": 20, "low_s": 9, "high_s": 31, "count": 6, "verified": True},
+        "rounds_s": [30, 10, 20],
     }
     rows[0]["verified"] = False
     assert not lab_times.median_row(rows)["verified"]
@@ -183,6 +189,18 @@ def test_a_validation_that_calibrates_measures(offpath, tmp_path):
         "sim", "--platform=lab", "--validate", f"--measured={found}", f"--calibrate={tmp_path / 'p.json'}"
     )
     assert done.returncode == 2 and "--calibrate measures" in done.stderr
+
+
+def test_rounds_of_the_lab_are_judged_like_the_simulator():
+    rows = [
+        {"set": "slow", "engine": "host", "error": 0.5, "rounds_s": [1.0, 1.0, 1.2]},
+        {"set": "slow", "engine": "offpath", "error": 0.1},
+    ]
+    assert validation_summary.round_errors(rows[0]) == pytest.approx([1 / 1.1 - 1, 1 / 1.1 - 1, 0.2])
+    said = validation_summary.summary(rows, {"known": ["slow"]})
+    assert said["rounds"].keys() == {"host"}
+    assert said["rounds"]["host"]["p90_percent"] == pytest.approx(20)
+    assert said["engines"]["host"]["median_percent"] == pytest.approx(50)
 
 
 def test_sets_are_chosen_by_name_or_group():

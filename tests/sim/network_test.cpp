@@ -123,9 +123,9 @@ TEST(SimNetwork, FlowsTakeTurnsAtAPort) {
             auto& into = *static_cast<Noted*>(object);
             into.arrivals.emplace_back(which, into.queue.now());
         };
-        network.send(0, 1, 1000, 0, note, &noted, 1, 1);
-        network.send(0, 1, 50, 0, note, &noted, 2, 1);
-        network.send(0, 2, 50, 0, note, &noted, 3, 2);
+        network.send(0, 1, 1000, 0, note, &noted, 1, {1});
+        network.send(0, 1, 50, 0, note, &noted, 2, {1});
+        network.send(0, 2, 50, 0, note, &noted, 3, {2});
         while (queue.step()) {
         }
         ASSERT_EQ(noted.arrivals.size(), 3u);
@@ -137,6 +137,31 @@ TEST(SimNetwork, FlowsTakeTurnsAtAPort) {
             EXPECT_EQ(noted.arrivals[2], (std::pair<std::uint64_t, Time>{2, 1100 * ns}));
         }
     }
+}
+
+// A turn of 300 bytes: three segments, over the flow's messages, before the other flow has one.
+TEST(SimNetwork, AFlowMayHaveLongerTurns) {
+    EventQueue queue;
+    NetworkFigures figures;
+    figures.port_Bps = figures.link_Bps = 1e9;
+    figures.inside_Bps = 1e10;
+    figures.segment_bytes = 100;
+    Network network(queue, figures, parse_topology("single", 3), 3);
+    struct Noted {
+        EventQueue& queue;
+        std::vector<std::pair<std::uint64_t, Time>> arrivals;
+    } noted{queue, {}};
+    const auto note = [](void* object, std::uint64_t which) {
+        auto& into = *static_cast<Noted*>(object);
+        into.arrivals.emplace_back(which, into.queue.now());
+    };
+    network.send(0, 1, 200, 0, note, &noted, 1, {1, 300});
+    network.send(0, 1, 200, 0, note, &noted, 2, {1, 300});
+    network.send(0, 2, 100, 0, note, &noted, 3, {2});
+    while (queue.step()) {
+    }
+    EXPECT_EQ(noted.arrivals,
+              (std::vector<std::pair<std::uint64_t, Time>>{{1, 200 * ns}, {3, 400 * ns}, {2, 500 * ns}}));
 }
 
 TEST(SimNetwork, MessagesOfDifferentPairsDoNotDisturbEachOther) {

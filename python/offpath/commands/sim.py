@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import calibrate, console, reports, sim, skeletons, units
+from offpath import calibrate, console, reports, sim, skeletons, units, validation_summary
 from offpath import validate as validation
 from offpath.artifacts import find_artifacts
 from offpath.codes import Code
@@ -268,7 +268,7 @@ def _validate(
             artifacts.program(calibrate.MICRO)
         found, used = validation.compare(figures, names, artifacts, seconds, calibrated is not None)
         reports.write(dict(used), calibrated)
-    validation.show(found)
+    validation_summary.show(found)
     reports.write(found, json)
 
 
