@@ -77,6 +77,7 @@ Arrival* SimTransport::new_arrival(Arrival::Kind kind) {
     arrival->announced = nullptr;
     arrival->completion = nullptr;
     arrival->from = nullptr;
+    arrival->socket = nullptr;
     arrival->free = false;
     return arrival;
 }
@@ -86,21 +87,6 @@ Arrival* SimTransport::message_with(std::span<const std::byte> header) {
     arrival->bytes.assign(header.begin(), header.end());
     arrival->header_bytes = header.size();
     return arrival;
-}
-
-bool SimTransport::shares_memory_with(const SimTransport& other) const {
-    return worker_.kind() == Worker::Kind::library && other.worker_.kind() == Worker::Kind::library &&
-           worker_.node() == other.worker_.node() && cluster_.platform().protocol == Protocol::stream;
-}
-
-double SimTransport::sending_s(const SimTransport& to, std::uint64_t bytes) const {
-    if (shares_memory_with(to)) return 0;
-    return worker_.work().send_s + worker_.work().send_byte_s * static_cast<double>(bytes);
-}
-
-double SimTransport::receiving_s(const SimTransport& from, std::uint64_t bytes) const {
-    if (shares_memory_with(from)) return static_cast<double>(bytes) / worker_.work().copy_Bps;
-    return worker_.work().receive_s + worker_.work().receive_byte_s * static_cast<double>(bytes);
 }
 
 void SimTransport::leave(Arrival* arrival, SimTransport& to, std::uint64_t bytes, Time departs) {
@@ -121,11 +107,15 @@ void SimTransport::arrived(void* object, std::uint64_t) {
         self.cluster_.arrivals().give_back(arrival);
         return self.send_payload(announced, self.cluster_.queue().now());
     }
-    if (arrival->from != nullptr) {
-        Arrival* drained = arrival->from->new_arrival(Arrival::Kind::drained);
-        drained->completion = arrival->completion;
-        arrival->from->inbox_.push_back(drained);
-        arrival->from->worker_.wake();
+    if (arrival->socket != nullptr) {
+        auto& peer = static_cast<Peer&>(*arrival->socket);
+        peer.in_socket -= arrival->payload_bytes;
+        if (!peer.waiting.empty()) {
+            arrival->from->end_push(peer.waiting.front());
+            peer.waiting.pop_front();
+        }
+    } else if (arrival->from != nullptr) {
+        arrival->from->end_push(arrival->completion);
     }
     (arrival->free ? self.free_inbox_ : self.inbox_).push_back(arrival);
     self.worker_.wake();
@@ -181,6 +171,14 @@ Status SimTransport::send(transport::Endpoint& endpoint, std::span<const std::by
         arrival->with_payload = true;
         arrival->from = this;
         arrival->completion = completion;
+        if (worker_.kind() == Worker::Kind::library) {
+            arrival->socket = &peer;
+            peer.in_socket += bytes;
+            if (peer.in_socket <= library_turn_bytes)
+                end_push(completion);
+            else
+                peer.waiting.push_back(completion);
+        }
         leave(arrival, *peer.to, header.size() + bytes, std::max(worker_.present(), peer.usable_at));
         return Status::in_progress;
     }

@@ -14,8 +14,9 @@
 // asking. The engine asks from 4 KiB on. Up to that limit its questions and answers therefore take no time
 // and no core, and ranks answer them outside of calls too.
 //
-// Within a node such libraries use shared memory. What that takes is the time of the link within the node,
-// and a copy by the receiver.
+// The socket of a library takes payloads up to a limit, and those are done for the library, wherever their
+// bytes are. Within a node such libraries use shared memory. What that takes is the time of the link within
+// the node, and a copy by the receiver.
 //
 // Ownership: owns its endpoints. Threads: one.
 #pragma once
@@ -59,8 +60,9 @@ struct Arrival {
     bool with_payload = false;
     Announced* announced = nullptr;
     Completion* completion = nullptr;
-    SimTransport* from = nullptr;  // of a payload that was pushed: who waits until it has left
-    bool free = false;             // it stands for nothing that the library would send
+    SimTransport* from = nullptr;           // of a payload that was pushed: who waits until it has left
+    transport::Endpoint* socket = nullptr;  // of a library's: where it counts
+    bool free = false;                      // it stands for nothing that the library would send
     const SimTransport* sender = nullptr;
 };
 
@@ -110,17 +112,23 @@ class SimTransport final : public transport::Transport {
     struct Peer final : transport::Endpoint {
         SimTransport* to = nullptr;
         Time usable_at = 0;
+        // Of a library: bytes that its socket has taken and that have not arrived, and completions of
+        // payloads that it has not taken yet.
+        std::uint64_t in_socket = 0;
+        std::deque<Completion*> waiting;
     };
     static void arrived(void* arrival, std::uint64_t);
     Arrival* new_arrival(Arrival::Kind kind);
     Arrival* message_with(std::span<const std::byte> header);
     void dispatch(Arrival& arrival);
     void on_message(const Arrival& arrival);
+    void end_push(Completion* completion);
     void send_payload(Announced& announced, Time departs);
     void on_payload(Announced& announced, const Arrival& arrival);
     // What a message of so many bytes takes of the core of its sender, or of its receiver.
     double sending_s(const SimTransport& to, std::uint64_t bytes) const;
     double receiving_s(const SimTransport& from, std::uint64_t bytes) const;
+    bool is_library_over_sockets() const;
     bool shares_memory_with(const SimTransport& other) const;
     void leave(Arrival* arrival, SimTransport& to, std::uint64_t bytes, Time departs);
 

@@ -105,6 +105,21 @@ TEST(SimTimes, ALargeExchangeTakesTheTimeOfItsBytes) {
     }
 }
 
+// Over sockets, two of three libraries send to rank 0 first. What they send meets at its port, and later at
+// that of rank 2. The proxies' messages do not meet.
+TEST(SimTimes, LibrariesMeetAtAPort) {
+    constexpr std::uint64_t bytes = 768 << 10;
+    Platform platform = test_platform();
+    platform.protocol = Protocol::stream;
+    const auto rounds = [&](EngineKind engine) {
+        return outcome_of(platform, shape_of(3, 1, engine), spec_of("alltoall", bytes)).measured.pure_s /
+               (bytes / 1e9);
+    };
+    EXPECT_GT(rounds(EngineKind::host), 2.6);
+    EXPECT_LT(rounds(EngineKind::host), 3.2);
+    EXPECT_LT(rounds(EngineKind::offpath), 2.3);
+}
+
 TEST(SimTimes, ASmallMessageTakesItsLatencies) {
     const double time =
         outcome_of(test_platform(), shape_of(2, 1, EngineKind::offpath), spec_of("ring", 8)).measured.pure_s;
