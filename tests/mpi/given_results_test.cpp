@@ -1,6 +1,6 @@
 // A daemon stands still and then dies when one rank has its results of allreduces, and has new data in their
-// buffers, while the other rank has none. The first rank gives the other one copies of the results, also where
-// operands are in place. Errors are fatal. Two ranks with a daemon each (several_daemons.sh).
+// buffers, while the other rank has none. The first rank gives the other one copies of the results, also
+// where operands are in place. Errors are fatal. Two ranks with a daemon each (several_daemons.sh).
 #include <mpi.h>
 
 #include <algorithm>
