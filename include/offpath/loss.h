@@ -47,6 +47,48 @@ OFFPATH_API offpath_status_t offpath_context_end_stopped_device(offpath_context_
  * the device has not mapped that memory. */
 OFFPATH_API offpath_status_t offpath_window_keep_ledger(offpath_window_h window, uint64_t* words);
 
+/* Marks: what a rank's device notes about each marked operation on the rank's memory, behind the words of the
+ * ledger. They cover puts too, in any order.
+ *
+ *   OFFPATH_LEDGER_WORDS(ranks) words  the ledger
+ *   OFFPATH_MARK_WORDS words           the marks of rank 0's operations, then those of rank 1, ... */
+#define OFFPATH_MARK_WORDS 2177
+#define OFFPATH_MARKS_WORDS(ranks) (OFFPATH_LEDGER_WORDS(ranks) + OFFPATH_MARK_WORDS * (size_t)(ranks))
+/* A rank has fewer marked operations than this at one target that it does not know to be done. */
+#define OFFPATH_MARKS_OUTSTANDING 4096
+
+/* As offpath_window_keep_ledger, with OFFPATH_MARKS_WORDS words. */
+OFFPATH_API offpath_status_t offpath_window_keep_marks(offpath_window_h window, uint64_t* words);
+
+/* Marks the next put or update that this rank starts on the window, which is one contiguous piece of at most
+ * 128 KiB, or a put. `mark`: not 0, and another one for each operation to that target; they count up. Local,
+ * and it checks nothing. Threads: as the context, with no other operation on the window between. */
+OFFPATH_API void offpath_window_mark_next(offpath_window_h window, uint32_t mark);
+
+typedef enum offpath_mark_state {
+    OFFPATH_MARK_NOT_BEGUN = 0, /* an update has not happened; a put may be there in part */
+    OFFPATH_MARK_BEGUN = 1,     /* the device ended in the middle of it */
+    OFFPATH_MARK_APPLIED = 2,
+    OFFPATH_MARK_APPLIED_WITH_RESULT = 3 /* it is one of the last 64 fetching updates of at most 8 bytes */
+} offpath_mark_state_t;
+
+/* Reads a copy of OFFPATH_MARK_WORDS words, which the device does not write any more. `result`: what the
+ * update has returned, in the low bytes. */
+OFFPATH_API offpath_mark_state_t offpath_mark_state(const uint64_t* marks, uint32_t mark, uint64_t* result);
+
+/* Ends the session at this process's own device, and returns when no device touches memory of this process
+ * any more. Everything outstanding ends with PEER_LOST. Afterwards the context accepts
+ * offpath_context_attach_again and offpath_finalize only. Local. Errors: UNSUPPORTED (the device hangs and
+ * may still write, or it is remote). Threads: no other call on the context may be running. */
+OFFPATH_API offpath_status_t offpath_context_end_session(offpath_context_h context);
+
+/* Attaches this process again, perhaps to another daemon of its node: it replaces the context by a new one,
+ * as offpath_init makes it. Collective over the job, behind offpath_context_end_session on every rank. It
+ * waits for the other ranks, and for a daemon, `limit_ns` at most; where OFFPATH_AUTOSTART is on and none has
+ * come after a second, it starts one. It needs the launcher's data store, or an allgather callback of
+ * offpath_init. On an error the context is gone, and null. Errors: those of offpath_init. */
+OFFPATH_API offpath_status_t offpath_context_attach_again(offpath_context_h* context, uint64_t limit_ns);
+
 #ifdef __cplusplus
 }
 #endif

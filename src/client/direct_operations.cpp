@@ -57,6 +57,7 @@ void ask(offpath_window& window, DirectPaths::Path& path, const WindowCall& call
     request.origin = window.team->rank;
     request.team = window.team->id;
     request.window = window.id;
+    const std::uint32_t mark = std::exchange(window.mark, 0);
     std::uint64_t piece = call.operands.empty() ? call.bytes : direct::piece_bytes;
     const std::uint64_t whole =
         is_update(call.kind) ? schedule::size_of(static_cast<schedule::DataType>(call.type)) : call.element;
@@ -67,6 +68,8 @@ void ask(offpath_window& window, DirectPaths::Path& path, const WindowCall& call
     do {
         request.offset = call.offset + (call.element > 0 ? at / call.element * call.stride : at);
         request.bytes = static_cast<std::uint32_t>(std::min(piece, call.bytes - at));
+        // The last piece says that all of it is done.
+        request.mark = at + piece >= call.bytes ? mark : 0;
         auto operands = call.operands;
         if (call.kind != OpKind::compare_swap && !operands.empty())
             operands = operands.subspan(at, request.bytes);

@@ -100,6 +100,7 @@ Status start(offpath_window& window, const WindowCall& call, const offpath_place
     command.window = window.id;
     command.access = call;
     command.access.ordered = window.ordered(call.target) ? 1 : 0;
+    command.access.mark = std::exchange(window.mark, 0);
     command.completion = made != nullptr ? made->slot : control::no_completion;
     if (inlined) {
         command.inlined = call.operands;

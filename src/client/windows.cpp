@@ -167,6 +167,17 @@ bool usable(offpath_team_h team, offpath_window_h* window) {
     return team != nullptr && window != nullptr && !team->destroyed;
 }
 
+Status keep_ledger(offpath_window& window, std::uint64_t* words, std::size_t bytes) {
+    control::KeepLedger command;
+    command.team = window.team->id;
+    command.window = window.id;
+    {
+        auto guard = window.context->lock();
+        command.range = window.context->resolve(words, bytes);
+    }
+    return post_and_wait(*window.context, command);
+}
+
 Status flush_and_wait(offpath_window& window, std::uint32_t target) {
     offpath_context& context = *window.context;
     wait_for_direct(window, target);
@@ -234,6 +245,9 @@ void offpath::client::flush_over(offpath_window& window, const offpath_request& 
     std::uint64_t& flushed = all ? window.flushed : window.targets[request.target].flushed;
     flushed = std::max(flushed, request.loose);
 }
+
+static_assert(OFFPATH_MARK_WORDS * sizeof(std::uint64_t) == rma::Marks::bytes_of_origin &&
+              OFFPATH_MARKS_OUTSTANDING == rma::Marks::outstanding);
 
 extern "C" {
 
@@ -310,16 +324,35 @@ offpath_status_t offpath_window_detach(offpath_window_h window, void* base) try 
 
 offpath_status_t offpath_window_keep_ledger(offpath_window_h window, std::uint64_t* words) try {
     if (window == nullptr || words == nullptr) return OFFPATH_ERR_INVALID;
-    control::KeepLedger command;
-    command.team = window->team->id;
-    command.window = window->id;
-    {
-        auto guard = window->context->lock();
-        command.range = window->context->resolve(words, rma::Ledger::bytes(window->team->size));
-    }
-    return to_c(post_and_wait(*window->context, command));
+    return to_c(keep_ledger(*window, words, rma::Ledger::bytes(window->team->size)));
 } catch (...) {
     return caught("offpath_window_keep_ledger");
+}
+
+offpath_status_t offpath_window_keep_marks(offpath_window_h window, std::uint64_t* words) try {
+    if (window == nullptr || words == nullptr) return OFFPATH_ERR_INVALID;
+    return to_c(keep_ledger(*window, words, rma::Ledger::bytes_with_marks(window->team->size)));
+} catch (...) {
+    return caught("offpath_window_keep_marks");
+}
+
+void offpath_window_mark_next(offpath_window_h window, std::uint32_t mark) {
+    window->mark = mark;
+}
+
+offpath_mark_state_t offpath_mark_state(const std::uint64_t* marks, std::uint32_t mark,
+                                        std::uint64_t* result) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(marks);
+    switch (rma::Marks::state(bytes, mark)) {
+        case rma::Marks::State::begun:
+            return OFFPATH_MARK_BEGUN;
+        case rma::Marks::State::applied:
+            return rma::Marks::value(bytes, mark, *result) ? OFFPATH_MARK_APPLIED_WITH_RESULT
+                                                           : OFFPATH_MARK_APPLIED;
+        case rma::Marks::State::unknown:
+            break;
+    }
+    return OFFPATH_MARK_NOT_BEGUN;
 }
 
 offpath_status_t offpath_window_flush(offpath_window_h window, uint32_t target,

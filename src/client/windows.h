@@ -62,6 +62,8 @@ struct offpath_window {
     void fence_is_out(std::uint32_t target) {
         if (!fenced.empty()) fenced[target] = fences;
     }
+    // Of the next operation (rma/marks.h).
+    std::uint32_t mark = 0;
     // Errors found by the library's own flushes; the program's next flush reports them.
     offpath::Status unreported = offpath::Status::ok;
 };

@@ -58,7 +58,7 @@ struct WindowOperation {
     static void fields(auto& self, auto&& each) {
         each(self.team, self.window, self.access.offset, self.access.bytes, self.completion,
              self.access.target, self.access.kind, self.access.type, self.access.reduction,
-             self.access.ordered, self.segments, self.first, self.origin, self.result);
+             self.access.ordered, self.access.mark, self.segments, self.first, self.origin, self.result);
         each.list(self.part, max_record_bytes);
         each.list(self.inlined, rma::inline_bytes);
     }

@@ -65,6 +65,7 @@ struct Access {
     std::uint8_t type = 0;       // of updates: schedule::DataType
     std::uint8_t reduction = 0;  // of updates: schedule::Reduction, replace or no_op
     std::uint8_t ordered = 0;    // 1: it and later operations start after all earlier ones on this target
+    std::uint32_t mark = 0;      // names it in the marks of the target (marks.h); 0: it has none
 
     std::uint64_t operand_bytes() const { return rma::operand_bytes(kind, reduction, bytes); }
     std::uint64_t result_bytes() const { return rma::result_bytes(kind, bytes); }

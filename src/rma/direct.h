@@ -56,6 +56,7 @@ struct Request {
     std::uint32_t element;
     std::uint32_t origin;  // rank of the caller in the team
     std::uint64_t stride;
+    std::uint32_t mark, unused_2;
 
     void describe(const StridedAccess& access) {
         dest = access.target;
@@ -66,9 +67,10 @@ struct Request {
         reduction = access.reduction;
         element = static_cast<std::uint32_t>(access.element);
         stride = access.stride;
+        mark = access.mark;
     }
     StridedAccess access() const {
-        return {{offset, bytes, dest, operation, type, reduction}, element, stride};
+        return {{offset, bytes, dest, operation, type, reduction, 0, mark}, element, stride};
     }
 };
 
@@ -88,7 +90,7 @@ struct Bundle {
     Kind kind;
     std::uint32_t count;
 };
-static_assert(sizeof(Handshake) == 8 && sizeof(Request) == 72 && sizeof(Answer) == 24 && sizeof(Bundle) == 8);
+static_assert(sizeof(Handshake) == 8 && sizeof(Request) == 80 && sizeof(Answer) == 24 && sizeof(Bundle) == 8);
 
 template <typename Header>
 std::span<const std::byte> bytes_of(const Header& header) {

@@ -6,8 +6,13 @@
 //   word 1 + ranks + r  bytes of updates of rank r that it has applied
 //
 // Updates of one rank have an order, so its bytes say which of them are applied. Only if both words differ
-// may the last one be applied in part. Threads: one writer; readers of other processes at any time.
+// may the last one be applied in part.
+//
+// Marks (marks.h) may follow the words; they also cover puts. Threads: one writer; readers of other processes
+// at any time.
 #pragma once
+
+#include "rma/marks.h"
 
 #include <atomic>
 #include <cstddef>
@@ -18,22 +23,32 @@ namespace offpath::rma {
 class Ledger {
   public:
     static constexpr std::size_t bytes(std::size_t ranks) { return (1 + 2 * ranks) * sizeof(std::uint64_t); }
+    static constexpr std::size_t bytes_with_marks(std::size_t ranks) {
+        return bytes(ranks) + Marks::bytes(ranks);
+    }
 
     Ledger() = default;
-    Ledger(std::byte* memory, std::size_t ranks)
-        : words_(reinterpret_cast<std::uint64_t*>(memory)), ranks_(ranks) {}
+    Ledger(std::byte* memory, std::size_t ranks, bool with_marks)
+        : words_(reinterpret_cast<std::uint64_t*>(memory)), ranks_(ranks) {
+        if (with_marks) marks = Marks(memory + bytes(ranks), ranks);
+    }
     bool empty() const { return words_ == nullptr; }
 
     void close() { set(0, 1); }
-    void begin(std::size_t rank, std::uint64_t update_bytes) {
+    // Of updates.
+    void begin(std::size_t rank, std::uint64_t update_bytes, std::uint32_t mark) {
         if (rank >= ranks_) return;
         set(1 + rank, words_[1 + rank] + update_bytes);
         // The word is there before any byte of the update.
         std::atomic_thread_fence(std::memory_order_release);
+        marks.begin(rank, mark);
     }
-    void end(std::size_t rank, std::uint64_t update_bytes) {
+    void end(std::size_t rank, std::uint64_t update_bytes, std::uint32_t mark) {
+        marks.end(rank, mark);
         if (rank < ranks_) set(1 + ranks_ + rank, words_[1 + ranks_ + rank] + update_bytes);
     }
+
+    Marks marks;
 
   private:
     void set(std::size_t at, std::uint64_t value) {

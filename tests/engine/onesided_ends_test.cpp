@@ -101,9 +101,10 @@ TEST_P(OneSided, ADeadRanksQueueHoldsNothingBack) {
 
 // The words of every rank of a world, for windows with a ledger.
 struct Ledgers {
-    explicit Ledgers(Windows& windows) : ranks(windows.world.ranks()), words(ranks) {
+    explicit Ledgers(Windows& windows, bool with_marks = false) : ranks(windows.world.ranks()), words(ranks) {
         for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-            words[rank].resize(rma::Ledger::bytes(ranks) / 8);
+            words[rank].resize(
+                (with_marks ? rma::Ledger::bytes_with_marks(ranks) : rma::Ledger::bytes(ranks)) / 8);
             memory::HostRange range = World::range(words[rank].data(), words[rank].size() * 8);
             range.region = TestMemory::mapped_region;
             EXPECT_EQ(windows.world.engine_of(rank).keep_ledger(*windows.window[rank], range), Status::ok);
@@ -114,9 +115,52 @@ struct Ledgers {
     std::uint64_t applied(std::uint32_t rank, std::uint32_t origin) const {
         return words[rank][1 + ranks + origin];
     }
+    rma::Marks::State state(std::uint32_t rank, std::uint32_t origin, std::uint32_t mark) const {
+        const auto* const bytes = reinterpret_cast<const std::byte*>(words[rank].data());
+        return rma::Marks::state(bytes + rma::Ledger::bytes(ranks) + origin * rma::Marks::bytes_of_origin,
+                                 mark);
+    }
     std::uint32_t ranks;
     std::vector<std::vector<std::uint64_t>> words;
 };
+
+// Puts of all sizes, each with a mark. What is marked as applied is there, and a small one that is there is
+// marked, if the device has a pointer to the memory.
+TEST_P(OneSided, TheMarksSayWhichPutsAreApplied) {
+    for (const int rounds : {0, 1, 3, 10, 30, 100}) {
+        World world(options(3));
+        Windows windows(world, 1 << 20);
+        const Ledgers ledgers(windows, true);
+        std::vector<std::vector<std::byte>> data;
+        for (const std::size_t bytes : {8, 100, 5000, 4000, 100000, 16, 30000})
+            data.emplace_back(bytes, std::byte{9});
+        const auto place = [](std::size_t i) { return i * (128 << 10); };
+        for (std::size_t i = 0; i < data.size(); ++i) {
+            OneSidedCall call = put(1, place(i), data[i]);
+            call.mark = static_cast<std::uint32_t>(i + 1);
+            windows.start(2, call);
+        }
+        for (int i = 0; i < rounds; ++i)
+            world.round();
+        ASSERT_TRUE(world.run_until(
+            [&] { return world.engine_of(2).close_session(world.session(2), Status::peer_lost); }));
+        ASSERT_TRUE(world.run_until([&] { return ledgers.closed(1); }));
+        for (std::size_t i = 0; i < data.size(); ++i) {
+            const auto begin = windows.memory[1].begin() + static_cast<std::ptrdiff_t>(place(i));
+            const bool there = std::equal(data[i].begin(), data[i].end(), begin);
+            const bool marked =
+                ledgers.state(1, 2, static_cast<std::uint32_t>(i + 1)) == rma::Marks::State::applied;
+            EXPECT_TRUE(there || !marked) << "put " << i << " after " << rounds << " rounds";
+            if (std::get<0>(GetParam()) == BackEnd::map && data[i].size() <= 16) {
+                EXPECT_EQ(there, marked) << "put " << i << " after " << rounds << " rounds";
+            }
+        }
+        if (rounds == 100) {
+            EXPECT_EQ(ledgers.state(1, 2, 1), rma::Marks::State::applied);
+        }
+        EXPECT_EQ(ledgers.state(1, 0, 1), rma::Marks::State::unknown);
+    }
+}
 
 TEST_P(OneSided, TheLedgerSaysWhichUpdatesAreApplied) {
     for (const int rounds : {0, 1, 3, 10, 30, 100}) {

@@ -73,12 +73,14 @@ Status OneSided::at_once(const DirectAccess& call, std::span<const std::byte>& r
     std::atomic_thread_fence(std::memory_order_release);
     core_.counters.bytes_received += call.operands.size();
     const OpKind kind = call.kind;
-    if (kind == OpKind::put && call.element > 0) {
-        put_elements(call, place);
-        return Status::ok;
-    }
     if (kind == OpKind::put) {
-        store_at_once(place, call.operands);
+        window.ledger.marks.begin(call.origin, call.mark);
+        if (call.element > 0) {
+            put_elements(call, place);
+        } else {
+            store_at_once(place, call.operands);
+        }
+        window.ledger.marks.end(call.origin, call.mark);
         return Status::ok;
     }
     if (kind == OpKind::get && call.element > 0) {
@@ -89,10 +91,11 @@ Status OneSided::at_once(const DirectAccess& call, std::span<const std::byte>& r
         result = {place, call.bytes};
     } else {
         if (window.updating && is_being_updated(window, call.offset, call.bytes)) return Status::unsupported;
-        window.ledger.begin(call.origin, call.bytes);
+        window.ledger.begin(call.origin, call.bytes, call.mark);
         const Status status = update(call, place, result);
         if (is_error(status)) return status;
-        window.ledger.end(call.origin, call.bytes);
+        window.ledger.marks.fetched(call.origin, call.mark, result);
+        window.ledger.end(call.origin, call.bytes, call.mark);
     }
     core_.counters.bytes_sent += result.size();
     return Status::ok;
@@ -121,11 +124,13 @@ Status OneSided::across_ranges(Window& window, const DirectAccess& call, std::sp
     std::atomic_thread_fence(std::memory_order_release);
     core_.counters.bytes_received += call.operands.size();
     if (kind == OpKind::put) {
+        window.ledger.marks.begin(call.origin, call.mark);
         std::span<const std::byte> rest = call.operands;
         for (const std::span<std::byte> piece : pieces) {
             std::memcpy(piece.data(), rest.data(), piece.size());
             rest = rest.subspan(piece.size());
         }
+        window.ledger.marks.end(call.origin, call.mark);
         return Status::ok;
     }
     std::vector<std::byte> bytes;
@@ -139,13 +144,14 @@ Status OneSided::across_ranges(Window& window, const DirectAccess& call, std::sp
     if (kind == OpKind::get) return Status::ok;
     const Status status = apply_update(call, call.operands.data(), bytes.data(), bytes.size());
     if (is_error(status)) return status;
-    window.ledger.begin(call.origin, call.bytes);
+    window.ledger.begin(call.origin, call.bytes, call.mark);
     const std::byte* from = bytes.data();
     for (const std::span<std::byte> piece : pieces) {
         std::memcpy(piece.data(), from, piece.size());
         from += piece.size();
     }
-    window.ledger.end(call.origin, call.bytes);
+    window.ledger.marks.fetched(call.origin, call.mark, result);
+    window.ledger.end(call.origin, call.bytes, call.mark);
     return Status::ok;
 }
 

@@ -24,6 +24,7 @@ struct OneSidedHeader {
     std::uint8_t type, reduction;
     std::uint8_t ordered;  // 1: held back until all earlier ones from this source are done
     std::uint32_t segments;
+    std::uint32_t mark, unused;  // rma::Access
 
     void describe(const rma::Access& access) {
         offset = access.offset;
@@ -32,8 +33,11 @@ struct OneSidedHeader {
         type = access.type;
         reduction = access.reduction;
         ordered = access.ordered;
+        mark = access.mark;
     }
-    rma::Access access() const { return {offset, bytes, route.dest, operation, type, reduction, ordered}; }
+    rma::Access access() const {
+        return {offset, bytes, route.dest, operation, type, reduction, ordered, mark};
+    }
 };
 struct OneSidedAnswer {
     Kind kind;
@@ -49,7 +53,7 @@ struct OneSidedBundle {
 struct Bundled {
     std::uint16_t header_bytes, payload_bytes;
 };
-static_assert(sizeof(OneSidedHeader) == 96 && sizeof(OneSidedAnswer) == 16);
+static_assert(sizeof(OneSidedHeader) == 104 && sizeof(OneSidedAnswer) == 16);
 static_assert(offsetof(OneSidedHeader, sequence) == offsetof(Routed, sequence) &&
               offsetof(OneSidedHeader, route) == offsetof(Routed, route));
 static_assert(sizeof(OneSidedBundle) == 8 && sizeof(Bundled) == 4);

@@ -95,7 +95,8 @@ void OneSided::send_part(StartedCall& call) {
     rma::Access access = asked;
     access.offset = cut.segments[0].offset;
     access.bytes = cut.bytes;
-    asked.ordered = 0;  // only the first part is ordered; the others follow it
+    asked.ordered = 0;                     // only the first part is ordered; the others follow it
+    if (!all_sent(call)) access.mark = 0;  // the last part says that all of it is done
     const std::uint64_t operands = access.operand_bytes();
     const std::uint64_t result = access.result_bytes();
 

@@ -116,7 +116,9 @@ bool OneSided::done_at_once(Window& window, const OneSidedRequest& request) {
         core_.counters.bytes_received += header.bytes;
         // A reader that sees the accesses from here on also sees what was written before.
         if (header.ordered != 0) std::atomic_thread_fence(std::memory_order_release);
+        window.ledger.marks.begin(header.route.source, header.mark);
         store_at_once(there, request.payload);
+        window.ledger.marks.end(header.route.source, header.mark);
         answer(peer, header.part, Status::ok);
     } else {
         answer(peer, header.part, Status::ok, {there, header.bytes});
@@ -338,7 +340,9 @@ void OneSided::end_visit(Visit& visit, Status status) {
     leave_turns(visit);
     if (visit.moving() || visit.accesses > 0 || visit.listed) return;
     // It may have been given up during its write, which has ended well since.
-    if (visit.in_ledger && !visit.unreached) window.ledger.end(visit.origin, visit.bytes);
+    if (visit.in_ledger && !visit.unreached) window.ledger.end(visit.origin, visit.bytes, visit.mark);
+    if (visit.kind == OpKind::put && visit.status == Status::ok)
+        window.ledger.marks.end(visit.origin, visit.mark);
     visit.in_ledger = false;
     if (visit.updates) {
         visit.updates = false;

@@ -100,7 +100,7 @@ bool OneSided::update_in_place(Visit& visit) {
     if (fetches) visit.fetched.resize(visit.bytes);
     std::uint64_t at = 0;
     rma::Ledger& ledger = visit.window->ledger;
-    ledger.begin(visit.origin, visit.bytes);
+    ledger.begin(visit.origin, visit.bytes, visit.mark);
     // Host ranks that have the memory mapped may access it at the same time.
     const bool done = pointers.size() == 1 && update_atomically(visit, visit.operands.data(), pointers[0],
                                                                 fetches ? visit.fetched.data() : nullptr);
@@ -114,7 +114,8 @@ bool OneSided::update_in_place(Visit& visit) {
         }
         at += bytes;
     }
-    ledger.end(visit.origin, visit.bytes);
+    ledger.marks.fetched(visit.origin, visit.mark, visit.fetched);
+    ledger.end(visit.origin, visit.bytes, visit.mark);
     if (fetches) {
         return_fetched(visit);
     } else {
@@ -157,7 +158,7 @@ void OneSided::step(Visit& visit) {
         const Status status = apply_update(visit, visit.operands.data(), visit.updated.data(), visit.bytes);
         if (is_error(status)) return end_visit(visit, status);
         visit.stage = Visit::Stage::writing;
-        visit.window->ledger.begin(visit.origin, visit.bytes);
+        visit.window->ledger.begin(visit.origin, visit.bytes, visit.mark);
         visit.in_ledger = true;
         if (visit.reduction != rma::no_op && visit.updated != visit.fetched &&
             !reach(visit, visit.updated.data(), true))
@@ -165,7 +166,9 @@ void OneSided::step(Visit& visit) {
         if (is_error(visit.status)) return end_visit(visit, visit.status);
     }
     if (visit.updates) {
-        visit.window->ledger.end(visit.origin, visit.bytes);
+        if (visit.result_bytes() > 0)
+            visit.window->ledger.marks.fetched(visit.origin, visit.mark, visit.fetched);
+        visit.window->ledger.end(visit.origin, visit.bytes, visit.mark);
         visit.in_ledger = visit.updates = false;
         visit.window->updating = false;
     }

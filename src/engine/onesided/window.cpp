@@ -140,10 +140,12 @@ Status OneSided::keep_ledger(Window& window, const memory::HostRange& memory) {
     const std::size_t ranks = window.team->peers.size();
     if (window.ending || !window.ledger.empty() || memory.bytes < rma::Ledger::bytes(ranks))
         return Status::invalid;
-    std::byte* const words = window.session().memory->direct(memory, 0, rma::Ledger::bytes(ranks));
+    const bool with_marks = memory.bytes >= rma::Ledger::bytes_with_marks(ranks);
+    const std::size_t bytes = with_marks ? rma::Ledger::bytes_with_marks(ranks) : rma::Ledger::bytes(ranks);
+    std::byte* const words = window.session().memory->direct(memory, 0, bytes);
     if (words == nullptr) return Status::unsupported;
     if (reinterpret_cast<std::uintptr_t>(words) % alignof(std::uint64_t) != 0) return Status::invalid;
-    window.ledger = rma::Ledger(words, ranks);
+    window.ledger = rma::Ledger(words, ranks, with_marks);
     if (window.team->any_gone()) retire(window);
     return Status::ok;
 }
