@@ -18,6 +18,8 @@ namespace {
 
 constexpr int local_answer_timeout_ms = 8000;
 constexpr auto autostart_patience = std::chrono::seconds(8);
+// A launcher that starts successors of daemons has this long before a rank does.
+constexpr auto successor_patience = std::chrono::seconds(1);
 
 // The daemon reads this word to find out whether it can read this process's memory.
 volatile const std::uint64_t probe_word = 0x70617468666f2121;
@@ -31,18 +33,28 @@ control::BackEndRequest parse_back_end(const std::string& text) {
         fmt::format("OFFPATH_BACK_END='{}': auto, map, cma or staged is accepted", text));
 }
 
-Status connect(const AttachOptions& options, FileDescriptor& socket, std::string& problem) {
-    const std::string path = control::socket_path(options.directory);
-    Status status = control::connect_to(path, socket, problem);
-    if (status != Status::unavailable || !options.autostart) return status;
-    if (options.local_rank == 0) {
-        if (Status started = start_daemon(options.directory, problem); started != Status::ok) return started;
-    }
-    const auto give_up = std::chrono::steady_clock::now() + autostart_patience;
+void wait_for_daemon(const std::string& path, std::chrono::seconds patience, Status& status,
+                     FileDescriptor& socket, std::string& problem) {
+    const auto give_up = std::chrono::steady_clock::now() + patience;
     while (status == Status::unavailable && std::chrono::steady_clock::now() < give_up) {
         status = control::connect_to(path, socket, problem);
         if (status == Status::unavailable) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
+}
+
+Status connect(const AttachOptions& options, FileDescriptor& socket, std::string& problem) {
+    const std::string path = control::socket_path(options.directory);
+    Status status = control::connect_to(path, socket, problem);
+    if (options.again) {
+        wait_for_daemon(path, options.autostart ? successor_patience : autostart_patience, status, socket,
+                        problem);
+    }
+    if (status != Status::unavailable || !options.autostart) return status;
+    // The lowest local rank may be on another node, as far as the launcher knows.
+    if (options.local_rank == 0 || options.again) {
+        if (Status started = start_daemon(options.directory, problem); started != Status::ok) return started;
+    }
+    wait_for_daemon(path, autostart_patience, status, socket, problem);
     return status;
 }
 

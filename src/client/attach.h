@@ -29,6 +29,7 @@ struct AttachOptions {
     std::uint64_t job_high = 0, job_low = 0;
     std::uint32_t rank = 0, size = 1, local_rank = 0;
     bool autostart = false;
+    bool again = false;  // the process was attached before, and its device's successor may be about to come
     // Reads OFFPATH_DIR, OFFPATH_DEVICES, OFFPATH_HOST_DEVICES, OFFPATH_KEY_FILE, OFFPATH_BACK_END,
     // OFFPATH_AUTOSTART. Throws std::invalid_argument.
     static AttachOptions from_environment(const char* directory);
@@ -49,8 +50,8 @@ struct Attachment {
     std::unique_ptr<memory::StagingAgent> agent;
 };
 
-// Connects; with OFFPATH_AUTOSTART it starts a daemon first. Errors: unavailable, version, invalid, system,
-// or the daemon's refusal; `problem` is for people.
+// Connects; with OFFPATH_AUTOSTART it starts a daemon first, or, for `again`, if none has come for a second.
+// Errors: unavailable, version, invalid, system, or the daemon's refusal; `problem` is for people.
 Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem);
 // The same for options.remote(); gives up within 10 s. access: one side does not know the job's secret.
 Status attach_remote(const AttachOptions& options, Attachment& attachment, std::string& problem);

@@ -7,6 +7,7 @@
 
 #include <offpath/context.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,8 +30,12 @@ class Bootstrap {
         all.resize(size_);
         return allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
     }
-    // No allgather follows.
+    // No allgather follows, except behind meet_again().
     virtual void end_exchanges() {}
+    // Before more allgathers: waits for all processes. unavailable: some have not come in time.
+    virtual Status meet_again(std::chrono::nanoseconds /*limit*/, std::string& /*problem*/) {
+        return Status::ok;
+    }
 
   protected:
     std::uint32_t rank_ = 0, size_ = 1, local_rank_ = 0;

@@ -107,6 +107,7 @@ class PmixBootstrap final : public Bootstrap, private Board {
             tree_ = std::make_unique<ExchangeTree>(static_cast<Board&>(*this), rank_, size_);
             std::string problem;
             const Status status = tree_->join(problem);
+            has_board_ = status == Status::ok;
             if (status != Status::ok) tree_.reset();
             if (status != Status::ok && status != Status::unsupported) {
                 log::error(Code::ranks_apart, "rank {} cannot meet the others: {}", rank_, problem);
@@ -116,6 +117,17 @@ class PmixBootstrap final : public Bootstrap, private Board {
         return tree_ != nullptr ? tree_->allgather(mine, all) : allgather_by_fence(mine, all);
     }
     void end_exchanges() override { tree_.reset(); }
+    Status meet_again(std::chrono::nanoseconds limit, std::string& problem) override {
+        if (size_ == 1) return Status::ok;
+        if (!has_board_) {
+            problem = "the launcher's server has no data store";
+            return Status::unsupported;
+        }
+        tree_ = std::make_unique<ExchangeTree>(static_cast<Board&>(*this), rank_, size_);
+        const Status status = tree_->join(problem, limit);
+        if (status != Status::ok) tree_.reset();
+        return status;
+    }
 
   private:
     Status allgather_by_fence(std::span<const std::byte> mine, std::span<std::byte> all) {
@@ -194,7 +206,7 @@ class PmixBootstrap final : public Bootstrap, private Board {
 
     Library pmix_{};
     pmix_proc_t me_{};
-    bool attached_ = false, joined_ = false;
+    bool attached_ = false, joined_ = false, has_board_ = false;
     std::unique_ptr<ExchangeTree> tree_;
     std::uint32_t gathered_ = 0;
 };

@@ -6,6 +6,8 @@
 #include "base/pause.h"
 #include "client/traced.h"
 
+#include <offpath/loss.h>
+
 #include <sched.h>
 
 #include <algorithm>
@@ -201,6 +203,26 @@ void offpath_context::declare_lost() {
         "rank {} lost proxy {} on node {} (offpathd at {}, pid {}): {}; it had {} operations in flight", rank,
         attachment.welcome.proxy_index, attachment.welcome.node, attachment.device,
         attachment.welcome.daemon_pid, why, failed);
+}
+
+Status offpath_context::end_session(int timeout_ms) {
+    if (attachment.link != nullptr) return Status::unsupported;
+    if (!lost()) {
+        // The daemon hangs up once it has released our memory. If it dies meanwhile, that does too.
+        if (attachment.line->send(control::Goodbye{}) == Status::ok &&
+            !attachment.line->wait_closed(timeout_ms))
+            return Status::unsupported;
+        lost_.store(true, std::memory_order_release);
+        auto guard = lock();
+        channel().abandon();
+        attachment.agent.reset();
+        requests.fail_all(Status::peer_lost);
+        return Status::ok;
+    }
+    if (offpath_context_device_state(this) == OFFPATH_DEVICE_ENDED ||
+        offpath_context_end_stopped_device(this) == OFFPATH_OK)
+        return Status::ok;
+    return Status::unsupported;
 }
 
 template <typename Take>

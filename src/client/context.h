@@ -26,6 +26,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -119,7 +120,13 @@ struct offpath_context {
 
     offpath::control::ClientChannel& channel() { return *attachment.channel; }
 
+    // Ends the session, and everything outstanding with it. ok: no device touches our memory any more. Must
+    // not hold the lock.
+    offpath::Status end_session(int timeout_ms);
+    bool threads() const { return threads_; }
+
     std::uint32_t rank = 0, size = 1;
+    std::string directory;  // of the daemon's socket
     bool all_local =
         true;  // no device of the job has an operating system, and perhaps an architecture, of its own
     offpath::client::Attachment attachment;

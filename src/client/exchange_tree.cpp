@@ -64,6 +64,12 @@ void ExchangeTree::rest(Clock::time_point until) {
     if (until > Clock::now()) (void)poll(entries.data(), entries.size(), static_cast<int>(left));
 }
 
+// A rank of which this one knows that it has not come.
+std::uint32_t ExchangeTree::absent() const {
+    const bool child_absent = down_ != nullptr && !down_->complete();
+    return child_absent ? place_.children[down_->first_absent()].rank : place_.parent;
+}
+
 // Warns once. Only one of the ranks that wait for the same rank does so.
 void ExchangeTree::explain(Clock::time_point now) {
     if (explained_ || now - begun_ < explain_after) return;
@@ -72,8 +78,7 @@ void ExchangeTree::explain(Clock::time_point now) {
     if (!child_absent && !parent_absent) return;
     explained_ = true;
     log::warn(Code::ranks_apart, "rank {} has waited {} s for rank {}, which has not called offpath_init",
-              rank_, explain_after.count(),
-              child_absent ? place_.children[down_->first_absent()].rank : place_.parent);
+              rank_, explain_after.count(), absent());
 }
 
 // Returns true if the parent is connected, or was called just now.
@@ -107,7 +112,7 @@ bool ExchangeTree::reach_parent(Clock::time_point now, Status& status, std::stri
     return called;
 }
 
-Status ExchangeTree::join(std::string& problem) {
+Status ExchangeTree::join(std::string& problem, std::chrono::nanoseconds limit) {
     begun_ = Clock::now();
     if (!place_.children.empty()) {
         down_ = std::make_unique<Down>(rank_, place_.children);
@@ -128,6 +133,13 @@ Status ExchangeTree::join(std::string& problem) {
         const auto now = Clock::now();
         explain(now);
         auto until = now + most_rest;
+        if (limit.count() > 0) {
+            if (now - begun_ > limit) {
+                problem = fmt::format("rank {} has not come", absent());
+                return Status::unavailable;
+            }
+            until = std::min(until, begun_ + limit + std::chrono::milliseconds(1));
+        }
         // A rank calls its parent only when its whole subtree is present.
         if (down_ != nullptr && !down_->complete()) {
             up_.reset();

@@ -57,9 +57,9 @@ class ExchangeTree {
     ExchangeTree(const ExchangeTree&) = delete;
     ExchangeTree& operator=(const ExchangeTree&) = delete;
 
-    // Waits for all ranks without a time limit. unsupported: the board says so. version: a child's library
-    // speaks another version of the protocol. Call it once.
-    Status join(std::string& problem);
+    // Waits for all ranks, without a time limit where `limit` is 0. unsupported: the board says so. version: a
+    // child's library speaks another version of the protocol. unavailable: the limit has passed. Call it once.
+    Status join(std::string& problem, std::chrono::nanoseconds limit = {});
     // After join(). `all`: size * mine.size() bytes, by rank. peer_lost: another process is gone.
     Status allgather(std::span<const std::byte> mine, std::span<std::byte> all);
 
@@ -69,6 +69,7 @@ class ExchangeTree {
     using Clock = std::chrono::steady_clock;
     bool reach_parent(Clock::time_point now, Status& status, std::string& problem);
     void rest(Clock::time_point until);
+    std::uint32_t absent() const;
     void explain(Clock::time_point now);
     Status gather(std::size_t bytes, std::span<std::byte> all);
     template <typename Over, typename Lost>

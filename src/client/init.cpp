@@ -2,9 +2,12 @@
 // whatever happened to one of them, so it succeeds on all ranks or on none.
 #include "base/environment.h"
 #include "base/log.h"
+#include "client/caught.h"
 #include "client/context.h"
 #include "client/traced.h"
 #include "memory/shareable.h"
+
+#include <offpath/loss.h>
 
 #include <sys/random.h>
 
@@ -171,20 +174,22 @@ Status agree_on_secret(Bootstrap& bootstrap, const std::vector<JobSeed>& seeds, 
     return status;
 }
 
-Status initialize(const offpath_init_params_t& params, offpath_context** result) {
-    std::unique_ptr<Bootstrap> bootstrap;
+// What all ranks of a job want of their contexts.
+struct Wanted {
+    const char* directory = nullptr;
+    bool threads = false;
+    bool again = false;  // in place of a context that has ended
+};
+
+Status initialize(std::unique_ptr<Bootstrap> bootstrap, const Wanted& wanted, offpath_context** result) {
     std::string problem;
-    if (Status status = make_bootstrap(params, bootstrap, problem); status != Status::ok) {
-        log::error(Code::no_device, "offpath_init: {}", problem);
-        return status;
-    }
     Status status = Status::ok;
     AttachOptions options;
     std::uint64_t spin_us = 20;
     try {
-        options = AttachOptions::from_environment(params.directory);
+        options = AttachOptions::from_environment(wanted.directory);
         spin_us = environment::number("OFFPATH_CLIENT_SPIN_US", spin_us);
-        open_trace(bootstrap->rank(), bootstrap->size());
+        if (!wanted.again) open_trace(bootstrap->rank(), bootstrap->size());
     } catch (const std::invalid_argument& error) {
         status = Status::invalid;
         problem = error.what();
@@ -192,6 +197,7 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     options.rank = bootstrap->rank();
     options.size = bootstrap->size();
     options.local_rank = bootstrap->local_rank();
+    options.again = wanted.again;
 
     control::Key key;
     std::string key_problem = "OFFPATH_KEY_FILE is not set";
@@ -265,10 +271,10 @@ Status initialize(const offpath_init_params_t& params, offpath_context** result)
     control::wipe(address);
     bootstrap->end_exchanges();
 
-    auto context = std::make_unique<offpath_context>(std::move(attachment),
-                                                     params.threads == OFFPATH_THREADS_MULTIPLE, spin_us);
+    auto context = std::make_unique<offpath_context>(std::move(attachment), wanted.threads, spin_us);
     context->rank = options.rank;
     context->size = options.size;
+    context->directory = options.directory;
     context->all_local =
         std::none_of(seeds.begin(), seeds.end(), [](const JobSeed& seed) { return seed.remote != 0; });
     context->bootstrap = std::move(bootstrap);
@@ -299,7 +305,14 @@ offpath_status_t offpath_init(const offpath_init_params_t* params, offpath_conte
         return OFFPATH_ERR_INVALID;
     }
     try {
-        return to_c(initialize(*params, context));
+        std::unique_ptr<Bootstrap> bootstrap;
+        std::string problem;
+        if (Status status = make_bootstrap(*params, bootstrap, problem); status != Status::ok) {
+            log::error(Code::no_device, "offpath_init: {}", problem);
+            return to_c(status);
+        }
+        const Wanted wanted{params->directory, params->threads == OFFPATH_THREADS_MULTIPLE};
+        return to_c(initialize(std::move(bootstrap), wanted, context));
     } catch (const std::bad_alloc&) {
         log::error(Code::resources, "offpath_init: out of memory");
         return OFFPATH_ERR_MEMORY;
@@ -324,6 +337,29 @@ offpath_status_t offpath_finalize(offpath_context_h context) {
     context->attachment.exports.reset();  // before the memory
     delete context;
     return OFFPATH_OK;
+}
+
+offpath_status_t offpath_context_end_session(offpath_context_h context) {
+    return context == nullptr ? OFFPATH_ERR_INVALID : to_c(context->end_session(goodbye_timeout_ms));
+}
+
+offpath_status_t offpath_context_attach_again(offpath_context_h* context, std::uint64_t limit_ns) try {
+    if (context == nullptr || *context == nullptr) return OFFPATH_ERR_INVALID;
+    std::unique_ptr<Bootstrap> bootstrap = std::move((*context)->bootstrap);
+    const std::string directory = (*context)->directory;
+    const Wanted wanted{directory.c_str(), (*context)->threads(), true};
+    offpath_finalize(std::exchange(*context, nullptr));
+    if (bootstrap == nullptr) return OFFPATH_ERR_INVALID;
+    std::string problem;
+    const std::uint32_t rank = bootstrap->rank();
+    if (Status status = bootstrap->meet_again(std::chrono::nanoseconds(limit_ns), problem);
+        status != Status::ok) {
+        log::error(Code::ranks_apart, "rank {} cannot attach again: {}", rank, problem);
+        return to_c(status);
+    }
+    return to_c(initialize(std::move(bootstrap), wanted, context));
+} catch (...) {
+    return caught("offpath_context_attach_again");
 }
 
 offpath_status_t offpath_context_leave_launcher(offpath_context_h context) {
