@@ -83,6 +83,8 @@ class Fault:
             os.kill(daemon, signal.SIGKILL)
             # Otherwise it may seem to live when the run ends now, and gets no successor.
             self._devices.victim(choice.victim).process.wait(_ENDS_WITHIN_S)
+            # OpenSHMEM's PEs attach again.
+            self._devices.revive()
         elif choice.fault == plan.STOP:
             os.kill(daemon, signal.SIGSTOP)
             self._undo.callback(_signal, daemon, signal.SIGCONT)
