@@ -2,6 +2,8 @@
 // through a pointer, all access it with atomic instructions: the PEs of its node in this file, and its proxy,
 // on behalf of all other PEs, on its own mapping. If the device does not share the memory, every PE,
 // including its owner, asks the owner's proxy, and only that proxy accesses it.
+#include "atomics.h"
+
 #include "device.h"
 
 #include <fmt/format.h>
@@ -71,19 +73,6 @@ offpath_reduction_t reduction_of(Amo kind) {
     }
 }
 
-// `word` and `other` have the element in their low bytes, which come first in memory.
-offpath_status_t ask_device(Amo kind, const Place& place, offpath_type_t type, const std::uint64_t& word,
-                            const std::uint64_t& other, void* result, offpath_request_h* request) {
-    const offpath_place_t there = place_at(place);
-    if (kind == Amo::compare_swap)
-        return offpath_compare_swap(world.window, &word, &other, result, type, there.target, there.offset,
-                                    request);
-    const offpath_reduction_t reduction = reduction_of(kind);
-    if (result == nullptr)
-        return offpath_accumulate(world.window, &word, 1, type, reduction, &there, request);
-    return offpath_get_accumulate(world.window, &word, result, 1, type, reduction, &there, request);
-}
-
 offpath_status_t ask_target_device(Amo kind, const Place& place, offpath_type_t type,
                                    const std::uint64_t& word, const std::uint64_t& other, void* result) {
     const offpath_place_t there = place_at(place);
@@ -95,6 +84,18 @@ offpath_status_t ask_target_device(Amo kind, const Place& place, offpath_type_t 
 }
 
 }  // namespace
+
+offpath_status_t ask_device(Amo kind, const offpath_place_t& there, offpath_type_t type,
+                            const std::uint64_t& word, const std::uint64_t& other, void* result,
+                            offpath_request_h* request) {
+    if (kind == Amo::compare_swap)
+        return offpath_compare_swap(world.window, &word, &other, result, type, there.target, there.offset,
+                                    request);
+    const offpath_reduction_t reduction = reduction_of(kind);
+    if (result == nullptr)
+        return offpath_accumulate(world.window, &word, 1, type, reduction, &there, request);
+    return offpath_get_accumulate(world.window, &word, result, 1, type, reduction, &there, request);
+}
 
 void amo(Context& context, Amo kind, std::size_t element, void* dest, std::uint64_t operand,
          std::uint64_t compare, void* result, int pe, bool nbi) {
@@ -109,19 +110,26 @@ void amo(Context& context, Amo kind, std::size_t element, void* dest, std::uint6
     }
     const offpath_type_t type = element == sizeof(std::uint32_t) ? OFFPATH_UINT32 : OFFPATH_UINT64;
     const auto call = [&](offpath_request_h* request) {
-        return ask_device(kind, place, type, operand, compare, result, request);
+        return ask_device(kind, place_at(place), type, operand, compare, result, request);
     };
+    Unfinished noted;
+    noted.kind = Unfinished::Kind::amo;
+    noted.amo = kind;
+    noted.type = type;
+    noted.bytes = element;
+    noted.result = result;
+    noted.word = operand;
+    noted.other = compare;
     // A call that needs a result waits only for that result, and not for other contexts' operations.
     const bool fetches = result != nullptr;
-    if (!nbi && directly(place, element,
-                         [&] { return ask_target_device(kind, place, type, operand, compare, result); })) {
-        if (!fetches) count(context, place);
-        return;
-    }
-    if (nbi || !fetches) return hand_over(context, place, fetches, "an atomic operation", call);
-    offpath_request_h request = nullptr;
-    must(call(&request), "an atomic operation");
-    finish(request, "an atomic operation");
+    if (nbi) return hand_over(context, place, fetches, "an atomic operation", call, noted);
+    note(place, noted);
+    offpath_status_t status = directly(
+        place, element, [&] { return ask_target_device(kind, place, type, operand, compare, result); });
+    if (status == OFFPATH_ERR_UNAVAILABLE) status = fetches ? waited_for(call) : call(nullptr);
+    if (!ended(status, "an atomic operation")) return;
+    if (fetches) return drop_note();
+    count(context, place);
 }
 
 }  // namespace offpath::shmem

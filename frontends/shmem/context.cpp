@@ -14,6 +14,7 @@ struct TeamContext : Context {
 
 struct Destroyed {
     std::mutex mutex;
+    std::vector<Context*> all{&world_context};
     std::vector<std::unique_ptr<TeamContext>> contexts;
 };
 Destroyed& destroyed() {
@@ -35,8 +36,12 @@ Context world_context;
 
 Context* create_context(long options, std::vector<int> pes, void* team, bool own) {
     TeamContext* made = take_destroyed();
-    if (made == nullptr) made = new (std::nothrow) TeamContext;
-    if (made == nullptr) return nullptr;
+    if (made == nullptr) {
+        made = new (std::nothrow) TeamContext;
+        if (made == nullptr) return nullptr;
+        const std::lock_guard lock(destroyed().mutex);
+        destroyed().all.push_back(made);
+    }
     made->members = std::move(pes);
     made->world_pes = made->members.empty() ? nullptr : made->members.data();
     made->own = own;
@@ -44,6 +49,11 @@ Context* create_context(long options, std::vector<int> pes, void* team, bool own
     made->team = team;
     made->pes = made->members.empty() ? n_pes() : static_cast<int>(made->members.size());
     return made;
+}
+
+std::vector<Context*> all_contexts() {
+    const std::lock_guard lock(destroyed().mutex);
+    return destroyed().all;
 }
 
 void fail_no_context() {

@@ -59,6 +59,8 @@ inline Context& context_of(void* handle) {
 }
 // `pes`: world PEs of the team; empty for the world. `own`: see Context. Null: out of memory.
 Context* create_context(long options, std::vector<int> pes, void* team, bool own = false);
+// The default context, and all that were ever made.
+std::vector<Context*> all_contexts();
 // Waits for its operations. Ends the job if it was already destroyed. Its memory stays until another context
 // reuses it, so a call with a stale handle finds no PE.
 void destroy_context(Context* context);
@@ -84,20 +86,6 @@ inline constexpr int signal_set = 0, signal_add = 1;
 void put_signal(Context& context, void* dest, const void* source, std::size_t bytes, std::uint64_t* signal,
                 std::uint64_t value, int op, int pe, bool nbi);
 
-enum class Amo : std::uint8_t {
-    set,
-    fetch,
-    swap,
-    compare_swap,
-    add,
-    fetch_add,
-    and_,
-    fetch_and,
-    or_,
-    fetch_or,
-    xor_,
-    fetch_xor,
-};
 // Operate on one naturally aligned element of 4 or 8 bytes; inc is add of 1. `operand` and `compare` are bit
 // patterns in the low bytes. `result` receives the former value of the element, `element` bytes; it is null
 // for calls that do not fetch. `nbi`: the result is there after quiet(). Otherwise a fetching call returns
@@ -113,6 +101,9 @@ void quiet(Context& context);
 // Ends the job if this process's device or another PE is lost. For calls that wait long: it asks the device
 // and waits for the answer.
 void check_job();
+
+// Goes on with another device if one is lost, as check_job() does. It costs a few loads, for calls that wait.
+void look_for_loss();
 
 // The address at which this process can load and store `dest` of the world's PE `pe`; null: there is none.
 void* pointer(const void* dest, int pe);

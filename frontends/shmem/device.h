@@ -5,8 +5,11 @@
 
 #include "core.h"
 #include "device_loss.h"
+#include "journal.h"
 #include "pending.h"
 #include "place.h"
+#include "recovery.h"
+#include "replay.h"
 
 #include <offpath/offpath.h>
 
@@ -37,16 +40,43 @@ inline void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) {
     }
 }
 
+// Whether the operation has ended well. False: a device was lost, and the job has recovered, with all that
+// this PE had started done.
+inline bool ended(offpath_status_t status, const char* what) {
+    if (status == OFFPATH_OK) [[likely]]
+        return true;
+    if (!recovered(status)) fail_device(status, what);
+    return false;
+}
+
 // Tries the short way to the PE's own proxy, for operations that the caller waits for; call() starts the
-// operation. False: it has to go through this PE's proxy.
+// operation. UNAVAILABLE: it has to go through this PE's proxy.
 template <typename Call>
-bool directly(const Place& place, std::size_t bytes, Call&& call) {
+offpath_status_t directly(const Place& place, std::size_t bytes, Call&& call) {
     if (!place.segment->shared || place.segment->mapped != nullptr || bytes > OFFPATH_DIRECT_BYTES)
-        return false;
-    const offpath_status_t status = call();
-    if (status == OFFPATH_ERR_UNAVAILABLE) return false;
-    must(status, "an operation at another PE's device");
-    return true;
+        return OFFPATH_ERR_UNAVAILABLE;
+    return call();
+}
+
+// Waits until everything is done that was started without a request.
+void finish_counted();
+
+// Notes the operation at `place` in the journal. Call it right before the operation is started.
+inline void note(const Place& place, Unfinished& operation) {
+    if (!journal.on()) return;
+    if (journal.full()) [[unlikely]]
+        finish_counted();
+    operation.pe = place.pe;
+    operation.address = place.there();
+    journal.note(operation);
+}
+// The operation noted last is done.
+inline void drop_note() {
+    if (journal.on()) (void)journal.take();
+}
+// It has been started, and the program may change its data.
+inline void keep_noted_bytes() {
+    if (journal.on()) journal.keep_bytes();
 }
 
 // Counts an operation without a request that was given to the device.
@@ -57,20 +87,22 @@ inline void count(Context& context, const Place& place) {
 
 // Gives an operation that no caller waits for to the device; call(request) starts it. If it has a request, a
 // quiet of the context waits for this operation alone; there is a limit to such requests. For counted
-// operations, a quiet waits for everything that this process has outstanding. `again` says what the processor
-// copies if the device is lost.
+// operations, a quiet waits for everything that this process has outstanding. `noted`: for the journal.
+// `again` says what the processor copies if the only device of the job is lost.
 template <typename Call>
 void hand_over(Context& context, const Place& place, bool with_request, const char* what, Call&& call,
-               Pending::Entry again = {}) {
+               Unfinished noted, Pending::Entry again = {}) {
     Pending& pending = place.segment->mapped != nullptr ? context.near : context.far;
-    if (!with_request || !pending.has_room()) {
-        must(call(nullptr), what);
-        return count(context, place);
-    }
-    const offpath_status_t status = call(&again.request);
-    if (status == OFFPATH_OK) [[likely]]
+    const bool counted = !with_request || !pending.has_room();
+    note(place, noted);
+    const offpath_status_t status = call(counted ? nullptr : &again.request);
+    if (status == OFFPATH_OK) [[likely]] {
+        if (counted) return count(context, place);
+        if (journal.on()) again.unfinished = journal.take();
         return pending.add(again);
-    if (again.to == nullptr || !goes_on_after(status)) fail_device(status, what);
+    }
+    if (recovered(status)) return;
+    if (counted || again.to == nullptr || !goes_on_after(status)) fail_device(status, what);
     std::memcpy(again.to, again.from, again.bytes);
 }
 

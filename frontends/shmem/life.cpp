@@ -10,10 +10,12 @@
 #include "job_end.h"
 #include "node_peers.h"
 #include "peer_watch.h"
+#include "recovery.h"
 #include "settings.h"
 #include "world.h"
 
 #include <fmt/format.h>
+#include <offpath/loss.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -171,6 +173,14 @@ void make_heap(std::uint64_t user_bytes) {
     open_heap(files.heap + internal_bytes, user_bytes);
 }
 
+// Exposes the segment. Returns whether the device has it mapped.
+bool attach_segment(SegmentId id) {
+    const Segment& segment = world.segments[id];
+    const bool shared = is_mapped_by_device(id);
+    must(offpath_window_attach(world.window, segment.begin, segment.bytes), "the window of symmetric memory");
+    return shared;
+}
+
 void open_window(bool map) {
     must(offpath_window_create_dynamic(world.team, &world.window), "the window of symmetric memory");
     Card card;
@@ -182,11 +192,9 @@ void open_window(bool map) {
         Card::OfSegment& mine = card.segments[id];
         mine.address = reinterpret_cast<std::uintptr_t>(segment.begin);
         mine.bytes = segment.bytes;
-        mine.shared = is_mapped_by_device(id) ? 1 : 0;
+        mine.shared = attach_segment(id) ? 1 : 0;
         mine.fd = files.segments[id].get();
         if (mine.fd >= 0) mine.file = files.segments[id].identity();
-        must(offpath_window_attach(world.window, segment.begin, segment.bytes),
-             "the window of symmetric memory");
     }
     open_peers(gather(card), map);
 }
@@ -207,24 +215,49 @@ bool multithreaded() {
 }
 
 void meet() {
-    offpath_request_h request = nullptr;
-    must(offpath_ibarrier(world.team, &request), "a barrier");
-    finish(request, "a barrier");
+    must(try_to_meet(), "a barrier");
+}
+
+offpath_status_t try_to_meet() {
+    return waited_for([](offpath_request_h* request) { return offpath_ibarrier(world.team, request); });
+}
+
+bool attach_again(std::uint64_t limit_ns, void (*before_use)()) {
+    files.regions = {};
+    world.window = nullptr;
+    if (offpath_context_attach_again(&world.context, limit_ns) != OFFPATH_OK) return false;
+    must(offpath_team_world(world.context, &world.team), "the team of all PEs");
+    must(offpath_window_create_dynamic(world.team, &world.window), "the window of symmetric memory");
+    for (const SegmentId id : {heap_segment, data_segment})
+        if (world.segments[id].bytes > 0) (void)attach_segment(id);
+    before_use();
+    meet();
+    return true;
 }
 
 namespace {
 
 // The PEs of one node have met without the device before they come here.
-void meet_at_end() {
-    offpath_request_h request = nullptr;
-    offpath_status_t status = offpath_ibarrier(world.team, &request);
-    if (status == OFFPATH_OK) status = offpath_request_wait(request);
-    if (status != OFFPATH_OK && !goes_on_after(status)) fail_device(status, "a barrier");
-    (void)offpath_request_free(request);
+void must_at_end(offpath_status_t status, const char* what) {
+    // Behind the end of the window no PE has anything left to do for another one.
+    const bool over = journal.on() && status == OFFPATH_ERR_PEER_LOST;
+    if (status != OFFPATH_OK && !over && !goes_on_after(status)) fail_device(status, what);
 }
 
-void must_at_end(offpath_status_t status, const char* what) {
-    if (status != OFFPATH_OK && !goes_on_after(status)) fail_device(status, what);
+// Waits for all operations and all PEs, and ends the window. If a device is lost, other PEs may still need
+// this one.
+void end_window() {
+    while (true) {
+        quiet(world_context);
+        offpath_status_t status = try_to_meet();
+        if (status != OFFPATH_OK && recovered(status)) continue;
+        if (status != OFFPATH_OK && !goes_on_after(status)) fail_device(status, "a barrier");
+        status = offpath_window_destroy(world.window);
+        if (status == OFFPATH_OK || !recovered_at_end(status)) {
+            must_at_end(status, "the end of the window");
+            return;
+        }
+    }
 }
 
 }  // namespace
@@ -247,10 +280,13 @@ void start(int threads) {
     files.segments[data_segment] = std::move(data_file);
     make_heap(settings.heap_bytes);
     open_window(settings.map != 0);
+    const auto recovers = gather(static_cast<std::uint8_t>(settings.attach_again != 0 && can_recover()));
+    if (std::ranges::all_of(recovers, [](std::uint8_t one) { return one != 0; })) open_recovery();
     open_peer_watch();
-    meet();  // no PE needs the files any more
+    meet();  // no PE needs the files of others any more
+    // The devices that come after the present ones map them.
     for (MemoryFile& file : files.segments)
-        file = {};
+        if (!journal.on()) file = {};
     open_put_slots();
     world.running = true;
     world_context.pes = world.pes;
@@ -258,23 +294,25 @@ void start(int threads) {
 
 void stop() {
     if (phase != Phase::running) return;
-    quiet(world_context);
-    meet_at_end();
+    end_window();
     phase = Phase::after;
     world_context.pes = 0;
     world.running = false;
-    must_at_end(offpath_window_destroy(world.window), "the end of the window");
     for (offpath_region_h& region : files.regions) {
-        if (region != nullptr) must_at_end(offpath_mem_deregister(region), "the end of symmetric memory");
+        if (region != nullptr && world.context != nullptr)
+            must_at_end(offpath_mem_deregister(region), "the end of symmetric memory");
         region = nullptr;
     }
     close_peer_watch();
     // A script may start the next program as soon as this one has ended on this node. A launcher's server
     // that has only fences miscounts the ranks of a fence if it loses a connection meanwhile. So all PEs
     // close their connections before any PE ends.
-    must(offpath_context_leave_launcher(world.context), "leaving the launcher");
-    meet_at_end();
-    offpath_finalize(world.context);
+    if (world.context != nullptr) {
+        must(offpath_context_leave_launcher(world.context), "leaving the launcher");
+        must_at_end(try_to_meet(), "a barrier");
+        offpath_finalize(world.context);
+    }
+    close_recovery();
     close_peers();
     close_heap();
     unmap(files.heap, world.segments[heap_segment].bytes);

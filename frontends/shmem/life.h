@@ -1,6 +1,10 @@
 // Start and end of the library in this process. Collective over the job.
 #pragma once
 
+#include <offpath/types.h>
+
+#include <cstdint>
+
 namespace offpath::shmem {
 
 // SHMEM_THREAD_SINGLE, FUNNELED, SERIALIZED, MULTIPLE.
@@ -15,5 +19,11 @@ void stop();
 
 // A barrier of all PEs, executed by their devices.
 void meet();
+offpath_status_t try_to_meet();
+
+// For recovery.h: attaches again, and exposes symmetric memory to the new devices. `before_use`: called
+// before any PE can use the new window. False: it was not possible, and no device can be used any more.
+// Collective.
+bool attach_again(std::uint64_t limit_ns, void (*before_use)());
 
 }  // namespace offpath::shmem

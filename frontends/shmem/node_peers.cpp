@@ -41,6 +41,7 @@ void open_peers(std::span<const Card> cards, bool map) {
     world.peers.assign(cards.size(), {});
     int refused = 0;
     for (std::size_t pe = 0; pe < cards.size(); ++pe) {
+        world.peers[pe].process = cards[pe].host == own.host ? cards[pe].pid : 0;
         for (std::size_t id = 0; id < segment_count; ++id) {
             const Card::OfSegment& card = cards[pe].segments[id];
             PeerSegment& segment = world.peers[pe].segments[id];

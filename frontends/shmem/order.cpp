@@ -16,7 +16,7 @@ bool waits_for(const Context& context, const std::atomic<std::uint64_t>& count) 
 
 void wait_for_counted(Context& context) {
     const std::uint64_t started = context.started.load(std::memory_order_acquire);
-    must(offpath_window_flush(world.window, OFFPATH_ALL_TARGETS, nullptr), "what was started before");
+    finish_counted();
     raise(context.finished, started);
 }
 
@@ -38,13 +38,24 @@ void fail_device(offpath_status_t status, const char* what) {
     fail(text, Code::operation);
 }
 
+void finish_counted() {
+    if (ended(offpath_window_flush(world.window, OFFPATH_ALL_TARGETS, nullptr), "what was started before") &&
+        journal.on())
+        journal.clear();
+}
+
 void check_job() {
     if (!world.running) return;
     check_peers();
     if (is_without_device()) return;
     const offpath_status_t status =
         offpath_window_flush(world.window, static_cast<std::uint32_t>(world.pe), nullptr);
-    if (status != OFFPATH_OK && !goes_on_after(status)) fail_device(status, "the device");
+    if (status != OFFPATH_OK && !recovered(status) && !goes_on_after(status))
+        fail_device(status, "the device");
+}
+
+void look_for_loss() {
+    if (journal.on() && has_noticed_loss()) check_peers();
 }
 
 void quiet(Context& context) {

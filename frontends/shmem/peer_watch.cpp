@@ -1,9 +1,11 @@
 #include "peer_watch.h"
 
+#include "base/proc_threads.h"
 #include "core.h"
 #include "device.h"
 #include "device_loss.h"
 #include "job_end.h"
+#include "recovery.h"
 #include "world.h"
 
 #include <fmt/format.h>
@@ -12,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 namespace offpath::shmem {
 
@@ -45,6 +48,7 @@ void tell_others() {
             __atomic_store_n(reinterpret_cast<std::uint32_t*>(heap.mapped + offset), yes, __ATOMIC_RELEASE);
             continue;
         }
+        if (world.window == nullptr) continue;
         const offpath_place_t there{static_cast<std::uint32_t>(pe), heap.address + offset, nullptr, 0};
         offpath_request_h request = nullptr;
         if (offpath_put(world.window, &yes, sizeof yes, &there, &request) == OFFPATH_OK) last = request;
@@ -52,16 +56,16 @@ void tell_others() {
     if (last != nullptr) (void)offpath_request_wait_for(last, answer_ns);
 }
 
-// Finds a lost PE: a receive from it ends at once. Returns a negative number if it finds none within the time
-// that the device needs to answer.
-int lost_pe() {
+// Finds lost PEs: a receive from one ends at once. Finds none if the device does not answer in time.
+std::vector<int> lost_pes() {
+    std::vector<int> lost;
     std::vector<offpath_request_h> questions(static_cast<std::size_t>(world.pes), nullptr);
     for (int pe = 0; pe < world.pes; ++pe) {
         if (pe == world.pe) continue;
         auto& question = questions[static_cast<std::size_t>(pe)];
         if (offpath_recv_offload(world.team, nullptr, 0, static_cast<std::uint32_t>(pe), tag, &question) !=
             OFFPATH_OK)
-            return -1;
+            return lost;
     }
     const std::uint32_t me = static_cast<std::uint32_t>(world.pe);
     offpath_request_h done = nullptr;
@@ -70,9 +74,10 @@ int lost_pe() {
         (void)offpath_request_wait_for(done, name_ns);
     for (int pe = 0; pe < world.pes; ++pe) {
         auto* const question = questions[static_cast<std::size_t>(pe)];
-        if (question != nullptr && offpath_request_test(question) == OFFPATH_ERR_PEER_LOST) return pe;
+        if (question != nullptr && offpath_request_test(question) == OFFPATH_ERR_PEER_LOST)
+            lost.push_back(pe);
     }
-    return -1;
+    return lost;
 }
 
 }  // namespace
@@ -85,7 +90,7 @@ void fail_lost(const std::string& text) {
 }
 
 void open_peer_watch() {
-    said = static_cast<std::uint32_t*>(internal_alloc(sizeof *said));
+    if (said == nullptr) said = static_cast<std::uint32_t*>(internal_alloc(sizeof *said));
     must(offpath_recv_offload(world.team, nullptr, 0, OFFPATH_ANY_SOURCE, tag, &watch),
          "the watch for lost PEs");
 }
@@ -96,7 +101,7 @@ void close_peer_watch() {
     offpath_status_t status =
         offpath_send_offload(world.team, nullptr, 0, static_cast<std::uint32_t>(world.pe), tag, &message);
     if (status == OFFPATH_OK) status = offpath_request_wait(message);
-    if (status != OFFPATH_OK && !goes_on_after(status))
+    if (status != OFFPATH_OK && !goes_on_after(status) && !journal.on())
         fail_device(status, "the end of the watch for lost PEs");
     (void)offpath_request_free(message);
     // A loss that no call had to detect before is detected by the next calls.
@@ -113,9 +118,37 @@ void check_peers() {
     if (status == OFFPATH_IN_PROGRESS || status == OFFPATH_OK || goes_on_after(status) ||
         noticed.exchange(true))
         return;
-    const int pe = lost_pe();
-    if (pe < 0) fail_device(status, "another PE or its device");
-    fail_lost(fmt::format("PE {} or its device is gone", pe));
+    const std::vector<int> lost = lost_pes();
+    if (recovered(status)) {
+        noticed = false;
+        return;
+    }
+    if (lost.empty()) fail_device(status, "another PE or its device");
+    fail_lost(fmt::format("PE {} or its device is gone", lost.front()));
+}
+
+bool has_noticed_loss() {
+    if (watch == nullptr) return false;
+    const offpath_status_t status = offpath_request_test(watch);
+    return (status != OFFPATH_IN_PROGRESS && status != OFFPATH_OK) || has_been_said();
+}
+
+void forget_peer_watch() {
+    if (watch != nullptr) (void)offpath_request_free(watch);
+    watch = nullptr;
+}
+
+void forget_devices() {
+    watch = nullptr;
+    world.window = nullptr;
+}
+
+bool pe_has_died() {
+    return std::ranges::any_of(world.peers, [](const Peer& peer) {
+        if (peer.process == 0) return false;
+        const char state = thread_letter(peer.process, peer.process);
+        return state == '\0' || state == 'Z' || state == 'X';
+    });
 }
 
 }  // namespace offpath::shmem

@@ -9,7 +9,15 @@ namespace offpath::shmem {
 // Call it while all PEs are there; an earlier loss is not detected. Ends the job on an error.
 void open_peer_watch();
 void close_peer_watch();
-// Ends the job with a message if a PE was lost.
+// Ends the job with a message if a PE was lost, unless it can go on (recovery.h).
 void check_peers();
+// One load, most of the time.
+bool has_noticed_loss();
+// The device of the watch is gone, or its session has ended.
+void forget_peer_watch();
+// No device can be used any more. From now on only PEs of this node are told of a loss.
+void forget_devices();
+// Whether the process of a PE of this node has ended.
+bool pe_has_died();
 
 }  // namespace offpath::shmem

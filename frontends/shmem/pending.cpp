@@ -10,6 +10,9 @@ namespace offpath::shmem {
 namespace {
 
 constexpr std::size_t most_entries = 256;
+// Of all contexts, where the journal is on. With those in the journal they are fewer than there are marks.
+constexpr std::size_t most_noted_entries = OFFPATH_MARKS_OUTSTANDING / 4;
+std::size_t noted_entries = 0;
 
 struct PutSlots {
     std::mutex mutex;
@@ -30,40 +33,63 @@ std::unique_lock<std::mutex> Pending::lock() {
     return lock_if_threads(mutex_);
 }
 
-void Pending::end(const Entry& entry) {
+// False: a device was lost, and the job has recovered with everything done and this empty.
+bool Pending::end(const Entry& entry) {
     const offpath_status_t status = offpath_request_wait(entry.request);
     if (status != OFFPATH_OK) [[unlikely]] {
+        if (recovered(status)) return false;
         if (entry.to == nullptr || !goes_on_after(status)) fail_device(status, "what was started before");
         std::memcpy(entry.to, entry.from, entry.bytes);
     }
     (void)offpath_request_free(entry.request);
     if (entry.slot != nullptr) give_back_put_slot(entry.slot);
+    return true;
 }
 
 void Pending::add(const Entry& entry) {
     const auto guard = lock();
     entries_.push_back(entry);
-    count_.store(entries_.size(), std::memory_order_release);
+    count_entries();
 }
 
 bool Pending::has_room() {
-    if (count_.load(std::memory_order_relaxed) < most_entries) return true;
+    if (count_.load(std::memory_order_relaxed) < most_entries &&
+        (!journal.on() || noted_entries < most_noted_entries))
+        return true;
     const auto guard = lock();
     std::erase_if(entries_, [&](const Entry& entry) {
-        const bool over = offpath_request_test(entry.request) != OFFPATH_IN_PROGRESS;
-        if (over) end(entry);
+        const offpath_status_t status = offpath_request_test(entry.request);
+        // The next wait recovers from an error.
+        const bool over = status == OFFPATH_OK || (status != OFFPATH_IN_PROGRESS && !journal.on());
+        if (over) (void)end(entry);
         return over;
     });
-    count_.store(entries_.size(), std::memory_order_release);
-    return entries_.size() < most_entries;
+    count_entries();
+    return entries_.size() < most_entries && noted_entries < most_noted_entries;
 }
 
 void Pending::wait() {
     const auto guard = lock();
     for (const Entry& entry : entries_)
-        end(entry);
+        if (!end(entry)) return;
     entries_.clear();
-    count_.store(0, std::memory_order_release);
+    count_entries();
+}
+
+void Pending::take_unfinished(std::vector<Unfinished>& unfinished) {
+    for (const Entry& entry : entries_) {
+        if (offpath_request_test(entry.request) != OFFPATH_OK) unfinished.push_back(entry.unfinished);
+        (void)offpath_request_free(entry.request);
+        // Nothing uses it before the operation has been started again.
+        if (entry.slot != nullptr) give_back_put_slot(entry.slot);
+    }
+    entries_.clear();
+    count_entries();
+}
+
+void Pending::count_entries() {
+    const std::size_t before = count_.exchange(entries_.size(), std::memory_order_acq_rel);
+    if (journal.on()) noted_entries += entries_.size() - before;
 }
 
 void open_put_slots() {

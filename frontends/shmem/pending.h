@@ -7,6 +7,8 @@
 // return only after the operations are done.
 #pragma once
 
+#include "unfinished.h"
+
 #include <atomic>
 #include <cstddef>
 #include <mutex>
@@ -25,6 +27,7 @@ class Pending {
         void* to = nullptr;
         const void* from = nullptr;
         std::size_t bytes = 0;
+        Unfinished unfinished{};  // where the journal is on
     };
 
     bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
@@ -34,10 +37,13 @@ class Pending {
     bool has_room();
     // Returns when all operations that were added before are done.
     void wait();
+    // Empties it, and appends what is not known to be done.
+    void take_unfinished(std::vector<Unfinished>& unfinished);
 
   private:
     std::unique_lock<std::mutex> lock();
-    void end(const Entry& entry);
+    bool end(const Entry& entry);
+    void count_entries();
 
     std::vector<Entry> entries_;
     std::atomic<std::size_t> count_{0};

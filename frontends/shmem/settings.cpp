@@ -53,6 +53,7 @@ Settings read_settings() {
     }
     settings.near_device_bytes = environment::bytes("OFFPATH_SHMEM_NEAR_MIN", settings.near_device_bytes);
     settings.checks = environment::flag("OFFPATH_SHMEM_CHECK", false) ? 1 : 0;
+    settings.attach_again = environment::flag("OFFPATH_SHMEM_ATTACH_AGAIN", true) ? 1 : 0;
     settings.map = environment::flag("OFFPATH_SHMEM_MAP", true) ? 1 : 0;
     return settings;
 }

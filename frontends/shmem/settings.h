@@ -11,7 +11,8 @@ struct Settings {
     std::uint64_t heap_bytes = 0;  // 0: the default size
     std::uint64_t near_device_bytes = 64 << 10;
     std::uint32_t checks = 0;
-    std::uint32_t map = 1;  // whether to map memory of other PEs of the node
+    std::uint32_t attach_again = 1;  // whether the job goes on with a lost device's successor
+    std::uint32_t map = 1;           // whether to map memory of other PEs of the node
 };
 
 // Throws std::invalid_argument, with a text for people, for a value that cannot be parsed.

@@ -63,8 +63,8 @@ void copy_strided(Elements<std::byte> to, Elements<const std::byte> from, std::s
 // From element `begin` on, calls start(first element, pieces) with as many pieces as one operation accepts.
 // Waits for all operations.
 template <typename Start>
-void in_pieces(const Place& place, std::size_t step, std::size_t element, std::size_t begin,
-               std::size_t count, Start&& start) {
+offpath_status_t try_in_pieces(const Place& place, std::size_t step, std::size_t element, std::size_t begin,
+                               std::size_t count, Start&& start) {
     std::vector<offpath_segment_t> pieces;
     std::vector<offpath_request_h> requests;
     for (std::size_t first = begin; first < count; first += pieces.size()) {
@@ -73,10 +73,24 @@ void in_pieces(const Place& place, std::size_t step, std::size_t element, std::s
             pieces[i] = {place.there() + (first + i) * step, element};
         const offpath_place_t there{static_cast<std::uint32_t>(place.pe), 0, pieces.data(),
                                     static_cast<std::uint32_t>(pieces.size())};
-        start(first * element, pieces.size() * element, there, &requests.emplace_back());
+        const offpath_status_t status =
+            start(first * element, pieces.size() * element, there, &requests.emplace_back());
+        if (status != OFFPATH_OK) return status;
     }
-    for (offpath_request_h request : requests)
-        finish(request, "a strided transfer");
+    for (offpath_request_h request : requests) {
+        if (const offpath_status_t status = offpath_request_wait(request); status != OFFPATH_OK)
+            return status;
+        (void)offpath_request_free(request);
+    }
+    return OFFPATH_OK;
+}
+
+// If a device is lost, all pieces are moved again.
+template <typename Start>
+void in_pieces(const Place& place, std::size_t step, std::size_t element, std::size_t begin,
+               std::size_t count, const Start& start) {
+    while (!ended(try_in_pieces(place, step, element, begin, count, start), "a strided transfer")) {
+    }
 }
 
 // The number of elements in one request to the target's device, which may move a part of a transfer or all of
@@ -92,13 +106,14 @@ std::size_t get_directly(const Place& place, std::size_t step, std::byte* packed
     std::size_t got = 0;
     while (got < count) {
         const std::size_t now = direct_elements(element, count - got);
-        if (now == 0 || !directly(place, now * element, [&] {
-                return offpath_direct_get_strided(world.window, packed + got * element, element, now, step,
-                                                  static_cast<std::uint32_t>(place.pe),
-                                                  place.there() + got * step);
-            }))
-            break;
-        got += now;
+        if (now == 0) break;
+        const offpath_status_t status = directly(place, now * element, [&] {
+            return offpath_direct_get_strided(world.window, packed + got * element, element, now, step,
+                                              static_cast<std::uint32_t>(place.pe),
+                                              place.there() + got * step);
+        });
+        if (status == OFFPATH_ERR_UNAVAILABLE) break;
+        if (ended(status, "a strided get")) got += now;
     }
     return got;
 }
@@ -114,16 +129,29 @@ std::size_t put_directly(const Place& place, std::size_t step, const std::byte* 
     while (put < count) {
         const std::size_t now = direct_elements(element, count - put);
         if (now == 0) break;
-        if (directly(place, now * element, [&] {
-                return offpath_direct_put_strided(world.window, packed + put * element, element, now, step,
-                                                  pe, place.there() + put * step);
-            })) {
+        Unfinished noted;
+        noted.kind = Unfinished::Kind::strided_put;
+        noted.source = packed + put * element;
+        noted.bytes = now * element;
+        noted.element = static_cast<std::uint32_t>(element);
+        noted.step = step;
+        Place piece = place;
+        piece.offset += put * step;
+        note(piece, noted);
+        const offpath_status_t status = directly(place, now * element, [&] {
+            return offpath_direct_put_strided(world.window, packed + put * element, element, now, step, pe,
+                                              piece.there());
+        });
+        if (status != OFFPATH_ERR_UNAVAILABLE) {
+            // After a recovery it has been put, too.
+            if (ended(status, "a strided put")) keep_noted_bytes();
             put += now;
             waited = false;
             continue;
         }
+        drop_note();
         if (waited || !place.segment->shared) break;
-        must(offpath_window_flush(world.window, pe, nullptr), "what was started before");
+        (void)ended(offpath_window_flush(world.window, pe, nullptr), "what was started before");
         waited = true;
     }
     return put;
@@ -153,7 +181,7 @@ void put_strided(Context& context, void* dest, const void* source, std::ptrdiff_
     in_pieces(
         place, step, element, put, count,
         [&](std::size_t at, std::size_t bytes, const offpath_place_t& there, offpath_request_h* request) {
-            must(offpath_put(world.window, packed + at, bytes, &there, request), "a strided put");
+            return offpath_put(world.window, packed + at, bytes, &there, request);
         });
 }
 
@@ -179,7 +207,7 @@ void get_strided(Context& context, void* dest, const void* source, std::ptrdiff_
         in_pieces(
             place, step, element, got, count,
             [&](std::size_t at, std::size_t bytes, const offpath_place_t& there, offpath_request_h* request) {
-                must(offpath_get(world.window, packed + at, bytes, &there, request), "a strided get");
+                return offpath_get(world.window, packed + at, bytes, &there, request);
             });
     }
     if (dest_stride != 1) copy_strided(to, {packed, element}, count, element);

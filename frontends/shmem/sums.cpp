@@ -23,10 +23,15 @@ void accumulate(Context& context, void* dest, const void* source, std::size_t co
         return offpath_accumulate(world.window, source, count_of_elements, type, OFFPATH_SUM, &there,
                                   request);
     };
-    if (nbi) return hand_over(context, place, true, "a sum", call);
-    offpath_request_h request = nullptr;
-    must(call(&request), "a sum");
-    finish(request, "a sum");
+    Unfinished noted;
+    noted.kind = Unfinished::Kind::sum;
+    noted.type = type;
+    noted.element = static_cast<std::uint32_t>(element);
+    noted.source = source;
+    noted.bytes = count_of_elements * element;
+    if (nbi) return hand_over(context, place, true, "a sum", call, noted);
+    note(place, noted);
+    if (ended(waited_for(call), "a sum")) drop_note();
 }
 
 }  // namespace

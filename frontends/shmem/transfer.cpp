@@ -22,48 +22,78 @@ bool by_device(const Place& place, std::size_t bytes, bool nbi) {
            (nbi && bytes >= world.near_device_bytes && place.segment->shared && !is_without_device());
 }
 
+// A blocking put through the own device, which reads the bytes from memory. It has been noted.
+void put_from_memory(Context& context, const offpath_place_t& there, const void* source, std::size_t bytes) {
+    std::byte* const slot = bytes <= put_slot_bytes && context.far.has_room() ? take_put_slot() : nullptr;
+    if (slot == nullptr) {
+        const bool over = ended(waited_for([&](offpath_request_h* request) {
+                                    return offpath_put(world.window, source, bytes, &there, request);
+                                }),
+                                "a put");
+        return over ? drop_note() : void();
+    }
+    std::memcpy(slot, source, bytes);
+    Pending::Entry entry;
+    entry.slot = slot;
+    if (!ended(offpath_put(world.window, slot, bytes, &there, &entry.request), "a put"))
+        return give_back_put_slot(slot);
+    if (journal.on()) {
+        entry.unfinished = journal.take();
+        entry.unfinished.source = slot;
+    }
+    context.far.add(entry);
+}
+
 void device_put(Context& context, const Place& place, const void* source, std::size_t bytes, bool nbi) {
     const offpath_place_t there = place_at(place);
     const bool near = place.segment->mapped != nullptr;
+    Unfinished noted;
+    noted.kind = Unfinished::Kind::put;
+    noted.source = source;
+    noted.bytes = bytes;
     if (nbi)
         return hand_over(context, place, has_request(place, bytes), "a put",
                          [&](offpath_request_h* request) {
                              return offpath_put(world.window, source, bytes, &there, request);
                          },
-                         {nullptr, nullptr, near ? place.here() : nullptr, source, bytes});
-    if (directly(place, bytes,
-                 [&] { return offpath_direct_put(world.window, source, bytes, there.target, there.offset); }))
-        return count(context, place);
-    if (bytes <= OFFPATH_INLINE_BYTES) {
-        must(offpath_put(world.window, source, bytes, &there, nullptr), "a put");
-        return count(context, place);
-    }
-    offpath_request_h request = nullptr;
-    std::byte* const slot = bytes <= put_slot_bytes && context.far.has_room() ? take_put_slot() : nullptr;
-    if (slot != nullptr) {
-        std::memcpy(slot, source, bytes);
-        must(offpath_put(world.window, slot, bytes, &there, &request), "a put");
-        return context.far.add({request, slot});
-    }
-    must(offpath_put(world.window, source, bytes, &there, &request), "a put");
-    finish(request, "a put");
+                         noted, {nullptr, nullptr, near ? place.here() : nullptr, source, bytes});
+    note(place, noted);
+    offpath_status_t status = directly(place, bytes, [&] {
+        return offpath_direct_put(world.window, source, bytes, there.target, there.offset);
+    });
+    if (status == OFFPATH_ERR_UNAVAILABLE && bytes > OFFPATH_INLINE_BYTES)
+        return put_from_memory(context, there, source, bytes);
+    if (status == OFFPATH_ERR_UNAVAILABLE) status = offpath_put(world.window, source, bytes, &there, nullptr);
+    if (!ended(status, "a put")) return;
+    keep_noted_bytes();
+    count(context, place);
 }
 
 void device_get(Context& context, void* dest, const Place& place, std::size_t bytes, bool nbi) {
     const offpath_place_t there = place_at(place);
     const bool near = place.segment->mapped != nullptr;
-    if (nbi)
+    if (nbi) {
+        Unfinished noted;
+        noted.kind = Unfinished::Kind::get;
+        noted.result = dest;
+        noted.bytes = bytes;
         return hand_over(context, place, has_request(place, bytes), "a get",
                          [&](offpath_request_h* request) {
                              return offpath_get(world.window, dest, bytes, &there, request);
                          },
+                         noted,
                          {nullptr, nullptr, near ? dest : nullptr, near ? place.here() : nullptr, bytes});
-    if (directly(place, bytes,
-                 [&] { return offpath_direct_get(world.window, dest, bytes, there.target, there.offset); }))
-        return;
-    offpath_request_h request = nullptr;
-    must(offpath_get(world.window, dest, bytes, &there, &request), "a get");
-    finish(request, "a get");
+    }
+    offpath_status_t status = OFFPATH_OK;
+    do {
+        status = directly(place, bytes, [&] {
+            return offpath_direct_get(world.window, dest, bytes, there.target, there.offset);
+        });
+        if (status == OFFPATH_ERR_UNAVAILABLE)
+            status = waited_for([&](offpath_request_h* request) {
+                return offpath_get(world.window, dest, bytes, &there, request);
+            });
+    } while (!ended(status, "a get"));
 }
 
 }  // namespace
@@ -103,13 +133,21 @@ void put_signal(Context& context, void* dest, const void* source, std::size_t by
     must(offpath_window_fence(world.window, static_cast<std::uint32_t>(flag.pe)), "a signal");
     const offpath_place_t there = place_at(flag);
     const offpath_reduction_t change = kind == Amo::add ? OFFPATH_SUM : OFFPATH_REPLACE;
-    if (!nbi && directly(flag, sizeof value, [&] {
+    Unfinished noted;
+    noted.kind = Unfinished::Kind::amo;
+    noted.amo = kind;
+    noted.bytes = sizeof value;
+    noted.word = value;
+    note(flag, noted);
+    offpath_status_t status = OFFPATH_ERR_UNAVAILABLE;
+    if (!nbi)
+        status = directly(flag, sizeof value, [&] {
             return offpath_direct_update(world.window, change, &value, nullptr, OFFPATH_UINT64, there.target,
                                          there.offset);
-        }))
-        return count(context, flag);
-    must(offpath_accumulate(world.window, &value, 1, OFFPATH_UINT64, change, &there, nullptr), "a signal");
-    count(context, flag);
+        });
+    if (status == OFFPATH_ERR_UNAVAILABLE)
+        status = offpath_accumulate(world.window, &value, 1, OFFPATH_UINT64, change, &there, nullptr);
+    if (ended(status, "a signal")) count(context, flag);
 }
 
 }  // namespace offpath::shmem

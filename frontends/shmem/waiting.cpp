@@ -39,6 +39,7 @@ void Waiter::rest() {
         sched_yield();
         return;
     }
+    look_for_loss();
     if (waited - looked_ns_ > look_every_ns()) {
         looked_ns_ = waited;
         check_job();
@@ -52,6 +53,7 @@ void polled_in_vain() {
     static thread_local std::uint64_t looked_ns = 0;
     if (++misses % (Waiter::cores_shared() ? 16 : 1024) != 0) return;
     sched_yield();
+    look_for_loss();
     const std::uint64_t now = now_ns();
     if (looked_ns == 0) looked_ns = now;
     if (now - looked_ns < look_every_ns()) return;

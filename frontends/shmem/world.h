@@ -33,6 +33,7 @@ struct PeerSegment {
 };
 
 struct Peer {
+    int process = 0;  // of a PE of this node; 0: it is not visible here
     std::array<PeerSegment, segment_count> segments;
 };
 
