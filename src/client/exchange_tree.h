@@ -57,8 +57,9 @@ class ExchangeTree {
     ExchangeTree(const ExchangeTree&) = delete;
     ExchangeTree& operator=(const ExchangeTree&) = delete;
 
-    // Waits for all ranks, without a time limit where `limit` is 0. unsupported: the board says so. version: a
-    // child's library speaks another version of the protocol. unavailable: the limit has passed. Call it once.
+    // Waits for all ranks, without a time limit where `limit` is 0. unsupported: the board says so. version:
+    // a child's library speaks another version of the protocol. unavailable: the limit has passed. Call it
+    // once.
     Status join(std::string& problem, std::chrono::nanoseconds limit = {});
     // After join(). `all`: size * mine.size() bytes, by rank. peer_lost: another process is gone.
     Status allgather(std::span<const std::byte> mine, std::span<std::byte> all);
