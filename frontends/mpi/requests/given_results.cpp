@@ -68,7 +68,9 @@ void give(const Team& team, int to, std::uint64_t number, std::span<const std::b
 }  // namespace
 
 void keep_result(const OffloadedRequest& operation) {
-    if (operation.number == 0 || !repair_of(operation.op).given || runtime().threads) return;
+    // A persistent collective's departure serves no communicator, so it would give nothing.
+    if (operation.number == 0 || operation.persistent || !repair_of(operation.op).given || runtime().threads)
+        return;
     operation.departure->kept().keep(operation.number, {result_of(operation), result_bytes(operation)});
 }
 
