@@ -247,12 +247,19 @@ def test_a_killed_daemon_has_ended_when_the_fault_is_over():
     class Devices:
         process = subprocess.Popen(["sleep", "60"])
 
+        revived = 0
+
         def victim(self, node):
             return self
 
-    fault = faults.Fault(plan.Choice("fft3d", plan.KILL, 1, 0.0, None, 1), 0.0, None, Devices())
+        def revive(self):
+            self.revived += 1
+
+    devices = Devices()
+    fault = faults.Fault(plan.Choice("fft3d", plan.KILL, 1, 0.0, None, 1), 0.0, None, devices)
     fault.start()
     while fault.struck_s is None and fault.error is None:
         time.sleep(0.001)
     fault.end()
     assert Devices.process.returncode == -signal.SIGKILL
+    assert devices.revived == 1
