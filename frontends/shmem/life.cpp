@@ -237,15 +237,14 @@ bool attach_again(std::uint64_t limit_ns, void (*before_use)()) {
 
 namespace {
 
-// The PEs of one node have met without the device before they come here.
 void must_at_end(offpath_status_t status, const char* what) {
     // Behind the end of the window no PE has anything left to do for another one.
     const bool over = journal.on() && status == OFFPATH_ERR_PEER_LOST;
     if (status != OFFPATH_OK && !over && !goes_on_after(status)) fail_device(status, what);
 }
 
-// Waits for all operations and all PEs, and ends the window. If a device is lost, other PEs may still need
-// this one.
+// Waits for all operations and all PEs, and ends the window. The PEs of one node have met without the device
+// before they come here. If a device is lost, other PEs may still need this one.
 void end_window() {
     while (true) {
         quiet(world_context);

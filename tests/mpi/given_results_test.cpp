@@ -1,4 +1,4 @@
-// A daemon stands still and then dies when one rank has its results of allreduces, and has new data in their
+// A daemon stands still and then dies when one rank has its results of collectives, and has new data in their
 // buffers, while the other rank has none. The first rank gives the other one copies of the results, also
 // where operands are in place. Errors are fatal. Two ranks with a daemon each (several_daemons.sh).
 #include <mpi.h>
@@ -14,27 +14,50 @@
 
 namespace {
 
-constexpr int elements = 256, calls = 3;
+constexpr int elements = 256;
+enum class What { sum, sum_in_place, broadcast, gathered };
 
-struct Sum {
-    Sum(int number, int rank) : which(number), send(elements), recv(elements, -1) {
+int value(What what, bool lost, int rank, int i) {
+    return (static_cast<int>(what) + (lost ? 10 : 0)) * 1'000'003 + rank * 10'007 + i;
+}
+
+struct Collective {
+    Collective(What kind, bool is_lost, int own_rank)
+        : what(kind), lost(is_lost), rank(own_rank), send(elements), recv(2 * elements, -1) {
         for (int i = 0; i < elements; ++i)
-            send[static_cast<std::size_t>(i)] = value(rank, i);
-        if (in_place()) recv = send;
+            send[static_cast<std::size_t>(i)] = value(what, lost, rank, i);
+        if (what == What::sum_in_place || (what == What::broadcast && rank == 0))
+            std::copy(send.begin(), send.end(), recv.begin());
     }
-    int value(int rank, int i) const { return which * 1'000'003 + rank * 10'007 + i; }
-    bool in_place() const { return which % 2 == 1; }
     void start() {
-        MPI_Iallreduce(in_place() ? MPI_IN_PLACE : send.data(), recv.data(), elements, MPI_INT, MPI_SUM,
-                       MPI_COMM_WORLD, &request);
+        switch (what) {
+            case What::sum:
+            case What::sum_in_place:
+                MPI_Iallreduce(what == What::sum ? send.data() : MPI_IN_PLACE, recv.data(), elements, MPI_INT,
+                               MPI_SUM, MPI_COMM_WORLD, &request);
+                return;
+            case What::broadcast:
+                MPI_Ibcast(recv.data(), elements, MPI_INT, 0, MPI_COMM_WORLD, &request);
+                return;
+            case What::gathered:
+                MPI_Iallgather(send.data(), elements, MPI_INT, recv.data(), elements, MPI_INT, MPI_COMM_WORLD,
+                               &request);
+        }
+    }
+    int wanted(int i) const {
+        if (what == What::broadcast) return i < elements ? value(what, lost, 0, i) : -1;
+        if (what == What::gathered) return value(what, lost, i / elements, i % elements);
+        return i < elements ? value(what, lost, 0, i) + value(what, lost, 1, i) : -1;
     }
     void end() {
         check::that(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS, "a wait failed");
-        for (int i = 0; i < elements; ++i)
-            if (recv[static_cast<std::size_t>(i)] != value(0, i) + value(1, i))
-                return check::that(false, "sum {}: element {} is wrong", which, i);
+        for (int i = 0; i < 2 * elements; ++i)
+            if (recv[static_cast<std::size_t>(i)] != wanted(i))
+                return check::that(false, "collective {}: element {} is wrong", static_cast<int>(what), i);
     }
-    const int which;
+    const What what;
+    const bool lost;
+    const int rank;
     std::vector<int> send, recv;
     MPI_Request request = MPI_REQUEST_NULL;
 };
@@ -42,33 +65,33 @@ struct Sum {
 }  // namespace
 
 int main(int argc, char** argv) {
-    // So short that a device sends its operands at once.
+    // So short that a device sends its data at once.
     setenv("OFFPATH_MIN_BYTES", "64", 1);
     MPI_Init(&argc, &argv);
     const int rank = check::rank_of(MPI_COMM_WORLD);
-    const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
     for (const bool lost : {false, true}) {
-        std::vector<Sum> sums;
-        for (int i = 0; i < calls; ++i)
-            sums.emplace_back(10 * calls * (lost ? 1 : 0) + i, rank);
-        const auto all = [&](auto what) { std::for_each(sums.begin(), sums.end(), what); };
-        if (rank == 1 || !lost) all([](Sum& sum) { sum.start(); });
+        std::vector<Collective> every;
+        for (const What what : {What::sum, What::broadcast, What::sum_in_place, What::gathered})
+            every.emplace_back(what, lost, rank);
+        const auto all = [&](auto action) { std::for_each(every.begin(), every.end(), action); };
+        if (rank == 1 || !lost) all([](Collective& one) { one.start(); });
         if (lost) {
-            pause();
+            // What its device sends now arrives at the other one, which does not know these collectives yet.
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
             if (rank == 1) check::kill_daemon(SIGSTOP);
             PMPI_Barrier(MPI_COMM_WORLD);
             if (rank == 0) {
-                all([](Sum& sum) { sum.start(); });
-                all([](Sum& sum) { sum.end(); });
-                for (Sum& sum : sums) {
-                    std::fill(sum.send.begin(), sum.send.end(), -5);
-                    std::fill(sum.recv.begin(), sum.recv.end(), -6);
+                all([](Collective& one) { one.start(); });
+                all([](Collective& one) { one.end(); });
+                for (Collective& one : every) {
+                    std::fill(one.send.begin(), one.send.end(), -5);
+                    std::fill(one.recv.begin(), one.recv.end(), -6);
                 }
             }
             PMPI_Barrier(MPI_COMM_WORLD);
             if (rank == 1) check::kill_daemon();
         }
-        if (rank == 1 || !lost) all([](Sum& sum) { sum.end(); });
+        if (rank == 1 || !lost) all([](Collective& one) { one.end(); });
         // The rank that is done answers the other one meanwhile.
         MPI_Request all_over;
         PMPI_Ibarrier(MPI_COMM_WORLD, &all_over);
