@@ -38,13 +38,17 @@ MPI_Datatype element_of(const OneSidedOperation& operation, std::size_t& size) {
     return operation.basic;
 }
 
-std::vector<Part> parts_of(const OneSidedOperation& operation, std::size_t element) {
+// Without the first `skipped` bytes.
+std::vector<Part> parts_of(const OneSidedOperation& operation, std::size_t element, std::size_t skipped) {
     const std::size_t limit =
         (operation.kind == Kind::get_accumulate ? most_fetched_bytes : most_bytes) / element * element;
     std::vector<Part> parts(1);
+    parts.back().at = skipped;
     std::size_t at = 0;
     for (const offpath_segment_t& segment : operation.at.segments(operation.offset)) {
-        for (std::uint64_t done = 0; done < segment.bytes;) {
+        std::uint64_t done = std::min<std::uint64_t>(segment.bytes, skipped - std::min(skipped, at));
+        at += done;
+        while (done < segment.bytes) {
             if (parts.back().bytes == limit || parts.back().elements.size() == most_pieces)
                 parts.push_back({{}, {}, at, 0});
             Part& part = parts.back();
@@ -114,7 +118,7 @@ bool is_plain(const Buffer& buffer) {
 
 }  // namespace
 
-int execute_by_host(Window& window, const OneSidedOperation& operation, bool waits) {
+int execute_by_host(Window& window, const OneSidedOperation& operation, bool waits, std::uint64_t skipped) {
     std::size_t size = 1;
     const MPI_Datatype element = element_of(operation, size);
     const bool packs = !is_plain(operation.origin), unpacks = !is_plain(operation.result);
@@ -123,7 +127,7 @@ int execute_by_host(Window& window, const OneSidedOperation& operation, bool wai
     const void* const origin = packs ? packed.data() : operation.origin.address;
     void* const result = unpacks ? fetched.data() : operation.result.address;
     int error = MPI_SUCCESS;
-    for (const Part& part : parts_of(operation, size)) {
+    for (const Part& part : parts_of(operation, size, skipped)) {
         const int called = call_host(window, operation, advance(origin, part.at),
                                      const_cast<char*>(advance(result, part.at)), part, element, size);
         error = first_error(error, called);

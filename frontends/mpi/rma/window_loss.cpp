@@ -122,30 +122,33 @@ offpath_status_t convert_locks(Window& window) {
     return OFFPATH_OK;
 }
 
-offpath_status_t execute(Window& window, const OneSidedOperation& operation, bool waits) {
+offpath_status_t execute(Window& window, const OneSidedOperation& operation, bool waits,
+                         std::uint64_t skipped = 0) {
     if (is_locked_by_host(window, operation.target))
-        return status_of(window, execute_by_host(window, operation, waits));
+        return status_of(window, execute_by_host(window, operation, waits, skipped));
     int error = PMPI_Win_lock(MPI_LOCK_SHARED, operation.target, 0, window.host);
     if (error != MPI_SUCCESS) return status_of(window, error);
-    error = execute_by_host(window, operation, false);
+    error = execute_by_host(window, operation, false, skipped);
     return status_of(window, first_error(error, PMPI_Win_unlock(operation.target, window.host)));
 }
 
-// Whether the update must run again: the target's device has not applied it. `status` is set if that is not
-// known, or if its result is lost.
-bool must_run_again(Window& window, const Unfinished& one, const Ledger::Updates& updates,
-                    offpath_status_t& status) {
+// How much of the update the target's device has applied, in bytes from its beginning. A long update is
+// several pieces, which it applies one after the other. `status` is set if that is not known, or if a result
+// is lost.
+std::uint64_t applied_bytes(Window& window, const Unfinished& one, const Ledger::Updates& updates,
+                            offpath_status_t& status) {
     const OneSidedOperation& operation = one.operation;
-    const std::uint64_t begin = one.update_end - operation.at.bytes();
-    if (updates.begun <= begin) return true;
-    if (updates.applied >= one.update_end && !fetches(operation)) return false;
+    const std::uint64_t bytes = operation.at.bytes(), begin = one.update_end - bytes;
+    if (updates.begun <= begin) return 0;
+    const bool all = updates.applied >= one.update_end;
+    if ((all || updates.applied == updates.begun) && !fetches(operation))
+        return std::min(updates.applied - begin, bytes);
     status = give_up(
         window,
         fmt::format("{} to rank {} cannot run again: {}", one.call, operation.target,
-                    updates.applied >= one.update_end
-                        ? "the lost device has applied it, and its result is lost"
+                    all ? "the lost device has applied it, and its result is lost"
                         : "the lost device may have applied a part of it, and it must happen exactly once"));
-    return false;
+    return 0;
 }
 
 bool is_done(const Unfinished& one) {
@@ -183,6 +186,7 @@ offpath_status_t run_unfinished(Window& window) {
             note(status);
             continue;
         }
+        std::uint64_t applied = 0;
         if (updates(one.operation)) {
             if (!is_known[at] && !loss.ledger->read_updates(target, known[at])) {
                 note(OFFPATH_ERR_PEER_LOST);
@@ -190,13 +194,12 @@ offpath_status_t run_unfinished(Window& window) {
             }
             is_known[at] = true;
             offpath_status_t status = OFFPATH_OK;
-            if (!must_run_again(window, one, known[at], status)) {
-                note(status);
-                one.again = status == OFFPATH_OK;
-                continue;
-            }
+            applied = applied_bytes(window, one, known[at], status);
+            one.again = status == OFFPATH_OK;
+            if (status != OFFPATH_OK) note(status);
+            if (status != OFFPATH_OK || applied == one.operation.at.bytes()) continue;
         }
-        const offpath_status_t status = execute(window, one.operation, true);
+        const offpath_status_t status = execute(window, one.operation, true, applied);
         one.again = status == OFFPATH_OK;
         again.fetch_add(1, std::memory_order_relaxed);
         note(status);

@@ -8,8 +8,9 @@
 // that memory any more (ledgers.h):
 //
 //   put, get    run again, in passive epochs of the host's MPI. MPI has kept their data as they were
-//   updates     run again from the first one that the ledger does not name. If one may be applied in part, or
-//               has fetched what was not delivered, the call that completes it returns an error
+//   updates     run again from the first byte that the ledger does not name. If the device ended in the
+//               middle of a piece, or has fetched what was not delivered, the call that completes the update
+//               returns an error
 //   locks       that this rank holds become locks of the host. A new lock waits until no rank holds one of
 //               the device that excludes it; the ranks' ledgers say so
 //   epochs      of fences, and of post and start: each operation has a passive epoch of its own. The
