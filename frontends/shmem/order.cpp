@@ -55,7 +55,7 @@ void check_job() {
 }
 
 void look_for_loss() {
-    if (journal.on() && has_noticed_loss()) check_peers();
+    if (journal.on() && must_act_on_loss()) check_peers();
 }
 
 void quiet(Context& context) {

@@ -1,5 +1,6 @@
 #include "peer_watch.h"
 
+#include "base/clock.h"
 #include "base/proc_threads.h"
 #include "core.h"
 #include "device.h"
@@ -9,6 +10,7 @@
 #include "world.h"
 
 #include <fmt/format.h>
+#include <offpath/loss.h>
 
 #include <algorithm>
 #include <atomic>
@@ -26,10 +28,13 @@ constexpr std::uint64_t name_ns = 2'000'000'000;  // a device may wait long for 
 // The higher a PE's number, the later it writes its line. So usually only the first PE does.
 constexpr auto before_speaking = std::chrono::milliseconds(50), next_pe = std::chrono::milliseconds(100);
 constexpr int most_next = 12;
+// A PE may end right behind a barrier, whose last step for this PE is still on its way.
+constexpr std::uint64_t leaving_ns = 500'000'000;
 
 offpath_request_h watch = nullptr;
 std::uint32_t* said = nullptr;  // symmetric: another PE has reported the loss and is ending the job
 std::atomic<bool> noticed{false};
+std::uint64_t noticed_ns = 0;  // by must_act_on_loss()
 
 bool has_been_said() {
     return said != nullptr && __atomic_load_n(said, __ATOMIC_ACQUIRE) != 0;
@@ -127,15 +132,20 @@ void check_peers() {
     fail_lost(fmt::format("PE {} or its device is gone", lost.front()));
 }
 
-bool has_noticed_loss() {
+bool must_act_on_loss() {
+    if (has_been_said()) return true;
     if (watch == nullptr) return false;
     const offpath_status_t status = offpath_request_test(watch);
-    return (status != OFFPATH_IN_PROGRESS && status != OFFPATH_OK) || has_been_said();
+    if (status == OFFPATH_IN_PROGRESS || status == OFFPATH_OK) return false;
+    if (offpath_context_device_state(world.context) != OFFPATH_DEVICE_SERVES) return true;
+    if (noticed_ns == 0) noticed_ns = now_ns();
+    return now_ns() - noticed_ns > leaving_ns;
 }
 
 void forget_peer_watch() {
     if (watch != nullptr) (void)offpath_request_free(watch);
     watch = nullptr;
+    noticed_ns = 0;
 }
 
 void forget_devices() {

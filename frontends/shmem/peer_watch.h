@@ -11,8 +11,9 @@ void open_peer_watch();
 void close_peer_watch();
 // Ends the job with a message if a PE was lost, unless it can go on (recovery.h).
 void check_peers();
-// One load, most of the time.
-bool has_noticed_loss();
+// Whether a call that waits should look for the lost PE now: at once if this PE's own device is lost, and
+// otherwise when what it waits for has not come half a second after the loss. One load, most of the time.
+bool must_act_on_loss();
 // The device of the watch is gone, or its session has ended.
 void forget_peer_watch();
 // No device can be used any more. From now on only PEs of this node are told of a loss.
