@@ -212,6 +212,31 @@ TEST_P(OneSided, AWindowWithALedgerAcceptsNothingAfterALoss) {
     EXPECT_EQ(windows.memory[0][50], std::byte{1}) << "written after the ledger was closed";
 }
 
+// Operations between two ranks that stay, when a third one goes in the middle of them.
+TEST_P(OneSided, WhatALossCutsIsLost) {
+    for (int rounds = 0; rounds < 60; rounds += 3) {
+        World world(options(3));
+        Windows windows(world, 2 << 20);
+        const Ledgers ledgers(windows);
+        std::vector<std::byte> data(1 << 20, std::byte{5}), result(1 << 20);
+        Done got, written;
+        OneSidedCall get;
+        get.kind = OpKind::get;
+        get.bytes = result.size();
+        get.result = World::range(result.data(), result.size());
+        windows.start(1, get, &got);
+        windows.start(1, put(0, 1 << 20, data), &written);
+        for (int i = 0; i < rounds; ++i)
+            world.round();
+        ASSERT_TRUE(world.run_until(
+            [&] { return world.engine_of(2).close_session(world.session(2), Status::peer_lost); }));
+        ASSERT_TRUE(world.run_until([&] { return got.status.has_value() && written.status.has_value(); }));
+        for (const Done* done : {&got, &written})
+            EXPECT_TRUE(*done->status == Status::ok || *done->status == Status::peer_lost)
+                << "after " << rounds << " rounds: " << to_string(*done->status);
+    }
+}
+
 // The origin can no longer read its operands. The owner stops waiting for them.
 TEST_P(OneSided, OperandsThatCannotBeReadHoldNothingBack) {
     if (std::get<0>(GetParam()) == BackEnd::map) GTEST_SKIP() << "that memory is read through a pointer";

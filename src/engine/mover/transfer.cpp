@@ -305,10 +305,11 @@ void Mover::send_over(SendTransfer& transfer) {
     end_trace(transfer);
     const TransferEnd end{true, transfer.tag, transfer.status, transfer.dead};
     TransferOwner& owner = *transfer.owner;
-    // A receiver must be told, or it would wait for the rest forever.
+    // A receiver must be told, or it would wait for the rest forever. For its rank, the sender is lost.
     const bool cut = is_error(end.status) || (end.dead && transfer.moved < transfer.bytes);
     if (cut && !transfer.ends_are_told && transfer.peer != nullptr && transfer.remote_token != 0) {
-        const Status why = is_error(end.status) ? end.status : Status::canceled;
+        const bool failed = is_error(end.status) && end.status != Status::canceled;
+        const Status why = failed ? end.status : Status::peer_lost;
         peers_.tell(*transfer.peer,
                     bytes_of(Finished{Kind::broken, static_cast<std::int32_t>(why), transfer.remote_token}));
     }
