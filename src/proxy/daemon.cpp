@@ -196,6 +196,9 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     config.shown = status_.part(index);
     transport::UcxConfig ucx;
     ucx.net_devices = options_.net_devices;
+    // A process that is killed while it writes to a queue of UCX's shared memory blocks that queue for all
+    // other writers. Proxies of one daemon need no such queue, and other daemons are usually on other nodes.
+    if (std::getenv("UCX_TLS") == nullptr) ucx.tls = "^posix,sysv";
     std::unique_ptr<transport::Transport> fabric;
     if (Status status = transport::make_ucx_transport(ucx, fabric, problem); status != Status::ok)
         return status;
