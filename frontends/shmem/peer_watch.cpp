@@ -73,9 +73,10 @@ std::vector<int> lost_pes() {
             return lost;
     }
     const std::uint32_t me = static_cast<std::uint32_t>(world.pe);
-    offpath_request_h done = nullptr;
+    offpath_request_h sent = nullptr, done = nullptr;
     // This message follows the questions, so when it has arrived, their answers have too.
-    if (offpath_send_offload(world.team, nullptr, 0, me, tag + 1, &done) == OFFPATH_OK)
+    if (offpath_recv_offload(world.team, nullptr, 0, me, tag + 1, &done) == OFFPATH_OK &&
+        offpath_send_offload(world.team, nullptr, 0, me, tag + 1, &sent) == OFFPATH_OK)
         (void)offpath_request_wait_for(done, name_ns);
     for (int pe = 0; pe < world.pes; ++pe) {
         auto* const question = questions[static_cast<std::size_t>(pe)];
