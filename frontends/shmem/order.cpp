@@ -33,6 +33,7 @@ void fail_life() {
 }
 
 void fail_device(offpath_status_t status, const char* what) {
+    if (world.starting && is_loss(status)) throw LostAtStart{status};
     const std::string text = fmt::format("{}: {}", what, offpath_status_string(status));
     if (status == OFFPATH_ERR_PEER_LOST) fail_lost(text);
     fail(text, Code::operation);

@@ -149,6 +149,11 @@ void forget_peer_watch() {
     noticed_ns = 0;
 }
 
+void drop_peer_watch() {
+    forget_peer_watch();
+    said = nullptr;
+}
+
 void forget_devices() {
     watch = nullptr;
     world.window = nullptr;

@@ -16,6 +16,8 @@ void check_peers();
 bool must_act_on_loss();
 // The device of the watch is gone, or its session has ended.
 void forget_peer_watch();
+// The same, and the symmetric memory is gone.
+void drop_peer_watch();
 // No device can be used any more. From now on only PEs of this node are told of a loss.
 void forget_devices();
 // Whether the process of a PE of this node has ended.

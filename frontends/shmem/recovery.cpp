@@ -23,7 +23,6 @@ namespace {
 
 using State = offpath_mark_state_t;
 
-constexpr int most_pes = 256;
 constexpr int most_attempts = 8;
 constexpr std::uint64_t end_limit_ns = 5'000'000'000;
 
@@ -35,6 +34,14 @@ struct Recovery {
     std::uint64_t count = 0;
 };
 Recovery recovery;
+
+// Also if a loss ends the attempt by an exception.
+struct Running {
+    Running() { recovery.running = true; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { recovery.running = false; }
+};
 
 std::size_t words_bytes() {
     return OFFPATH_MARKS_WORDS(static_cast<std::size_t>(world.pes)) * sizeof(std::uint64_t);
@@ -153,21 +160,14 @@ bool attempt(std::vector<Unfinished>& unfinished, std::uint64_t limit_ns, offpat
     return true;
 }
 
-// A PE that has ended its session before this one has noticed anything has no window. The addresses of the
-// program are checked before they come to a device.
-bool is_loss(offpath_status_t status) {
-    return status == OFFPATH_ERR_PEER_LOST || status == OFFPATH_ERR_ACCESS || status == OFFPATH_ERR_CANCELED;
-}
-
 bool recover(offpath_status_t status, std::uint64_t limit_ns) {
     if (!recovery.open || recovery.running || !is_loss(status) || pe_has_died()) return false;
-    recovery.running = true;
+    const Running running;
     std::vector<Unfinished> unfinished = take_unfinished();
     const std::size_t operations = unfinished.size();
     bool goes_on = true;
     for (int i = 0; goes_on && status != OFFPATH_OK && i < most_attempts; ++i)
         goes_on = attempt(unfinished, limit_ns, status);
-    recovery.running = false;
     if (status != OFFPATH_OK) {
         recovery.open = false;
         forget_devices();
@@ -184,8 +184,12 @@ bool recover(offpath_status_t status, std::uint64_t limit_ns) {
 
 }  // namespace
 
+bool is_loss(offpath_status_t status) {
+    return status == OFFPATH_ERR_PEER_LOST || status == OFFPATH_ERR_ACCESS || status == OFFPATH_ERR_CANCELED;
+}
+
 bool can_recover() {
-    if (world.threads || world.pes < 2 || world.pes > most_pes || all_pes_are_near()) return false;
+    if (world.threads || world.pes < 2 || world.pes > most_recovering_pes || all_pes_are_near()) return false;
     return std::ranges::all_of(world.peers, [](const Peer& peer) {
         for (std::size_t id = 0; id < segment_count; ++id)
             if (world.segments[id].bytes > 0 && !peer.segments[id].shared) return false;
@@ -200,6 +204,11 @@ void open_recovery() {
     recovery.present = 0;
     keep_marks();
     journal.open(world.pes);
+}
+
+void drop_recovery() {
+    recovery = {};
+    journal.close();
 }
 
 void close_recovery() {

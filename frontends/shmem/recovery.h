@@ -15,11 +15,18 @@
 
 namespace offpath::shmem {
 
+inline constexpr int most_recovering_pes = 256;
+
+// Whether `status` may come from a loss. A PE that has ended its session before this one has noticed anything
+// has no window. The addresses of the program are checked before they come to a device.
+bool is_loss(offpath_status_t status);
 // Whether this PE could.
 bool can_recover();
 // At the start, when the window is there, if all PEs can. Collective.
 void open_recovery();
 void close_recovery();
+// The job starts again, and its symmetric memory is gone.
+void drop_recovery();
 
 // After `status` of a device's operation: attaches again if a device is lost and the job can. True:
 // everything that this process had started is done, and `world` has the new device.

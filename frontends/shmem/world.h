@@ -38,6 +38,8 @@ struct Peer {
 };
 
 struct World {
+    bool starting = false;  // a loss throws LostAtStart
+    bool ready = false;     // symmetric memory is made
     bool running = false;
     bool threads = false;  // SHMEM_THREAD_MULTIPLE
     bool checks = false;   // OFFPATH_SHMEM_CHECK
@@ -53,6 +55,11 @@ struct World {
     offpath_window_h window = nullptr;  // dynamic: both segments of every PE, by their addresses there
 };
 extern World world;
+
+// A device was lost while the job starts, so start() begins again.
+struct LostAtStart {
+    offpath_status_t status;
+};
 
 // The segment of this process that contains all of [address, address + bytes); segment_count: none does.
 inline SegmentId segment_of(const void* address, std::size_t bytes) {

@@ -21,6 +21,9 @@ constexpr auto autostart_patience = std::chrono::seconds(8);
 // A launcher that starts successors of daemons has this long before a rank does.
 constexpr auto successor_patience = std::chrono::seconds(1);
 
+constexpr std::uint64_t most_wait_s = 3600;
+constexpr int most_greetings = 3;
+
 // The daemon reads this word to find out whether it can read this process's memory.
 volatile const std::uint64_t probe_word = 0x70617468666f2121;
 
@@ -48,6 +51,8 @@ Status connect(const AttachOptions& options, FileDescriptor& socket, std::string
     if (options.again) {
         wait_for_daemon(path, options.autostart ? successor_patience : autostart_patience, status, socket,
                         problem);
+    } else if (!options.autostart) {
+        wait_for_daemon(path, std::chrono::seconds(options.daemon_wait_s), status, socket, problem);
     }
     if (status != Status::unavailable || !options.autostart) return status;
     // The lowest local rank may be on another node, as far as the launcher knows.
@@ -98,6 +103,10 @@ AttachOptions AttachOptions::from_environment(const char* directory) {
     options.key_file = environment::text("OFFPATH_KEY_FILE", "");
     options.back_end = parse_back_end(environment::text("OFFPATH_BACK_END", "auto"));
     options.autostart = environment::flag("OFFPATH_AUTOSTART", false);
+    options.daemon_wait_s = environment::number("OFFPATH_DAEMON_WAIT_S", 0);
+    if (options.daemon_wait_s > most_wait_s)
+        throw std::invalid_argument(fmt::format("OFFPATH_DAEMON_WAIT_S='{}': 0 to {} is accepted",
+                                                options.daemon_wait_s, most_wait_s));
     // These report an unusable value now.
     (void)lost_after_ns();
     (void)environment::flag("OFFPATH_END_STOPPED", true);
@@ -145,7 +154,7 @@ Status attach_once(const AttachOptions& options, Attachment& attachment, control
     if (status != Status::ok) {
         if (problem.empty()) problem = to_string(status);
         problem = fmt::format("the daemon at {}: {}", control::socket_path(options.directory), problem);
-        return status == Status::peer_lost ? Status::unavailable : status;
+        return status;
     }
     if (const auto* refusal = std::get_if<control::Refusal>(&message)) {
         problem = fmt::format("the daemon at {} refused: {}", control::socket_path(options.directory),
@@ -183,6 +192,13 @@ Status attach(const AttachOptions& options, Attachment& attachment, std::string&
     Attachment made;
     control::Credentials daemon;
     Status status = attach_once(options, made, daemon, problem);
+    AttachOptions later = options;
+    later.again = true;
+    for (int greetings = 1; status == Status::peer_lost && greetings < most_greetings; ++greetings) {
+        made = Attachment();
+        status = attach_once(later, made, daemon, problem);
+    }
+    if (status == Status::peer_lost) status = Status::unavailable;
     if (cma_refused(options, status, made) && daemon.pid > 0 && memory::allow_cma(daemon.pid)) {
         if (status == Status::ok && made.line->send(control::Goodbye{}) == Status::ok)
             made.line->wait_closed(local_answer_timeout_ms);

@@ -29,9 +29,10 @@ struct AttachOptions {
     std::uint64_t job_high = 0, job_low = 0;
     std::uint32_t rank = 0, size = 1, local_rank = 0;
     bool autostart = false;
+    std::uint64_t daemon_wait_s = 0;  // how long to wait for a daemon where none answers, without autostart
     bool again = false;  // the process was attached before, and its device's successor may be about to come
     // Reads OFFPATH_DIR, OFFPATH_DEVICES, OFFPATH_HOST_DEVICES, OFFPATH_KEY_FILE, OFFPATH_BACK_END,
-    // OFFPATH_AUTOSTART. Throws std::invalid_argument.
+    // OFFPATH_AUTOSTART, OFFPATH_DAEMON_WAIT_S. Throws std::invalid_argument.
     static AttachOptions from_environment(const char* directory);
     bool remote() const { return !devices.empty(); }
     control::Hello hello() const;
@@ -51,6 +52,7 @@ struct Attachment {
 };
 
 // Connects; with OFFPATH_AUTOSTART it starts a daemon first, or, for `again`, if none has come for a second.
+// A daemon that dies while it greets this process counts as one that is not there yet.
 // Errors: unavailable, version, invalid, system, or the daemon's refusal; `problem` is for people.
 Status attach(const AttachOptions& options, Attachment& attachment, std::string& problem);
 // The same for options.remote(); gives up within 10 s. access: one side does not know the job's secret.

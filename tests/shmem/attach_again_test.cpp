@@ -1,10 +1,15 @@
-// attach_again_test VICTIM [DELAY_US]: the daemon of a node dies by SIGKILL while the PEs of two nodes
+// attach_again_test VICTIM [DELAY_US | STEP]: the daemon of a node dies by SIGKILL while the PEs of two nodes
 // exchange data, and the job goes on with its successor. Nothing is lost, and nothing happens twice. VICTIM:
-// the PE whose daemon dies; "each": those of the first and the last PE, one after the other. The daemon dies
-// at a moment in the middle of the rounds.
+// the PE whose daemon dies; "each": those of the first and the last PE, one after the other; "none":
+// something else may end daemons. The daemon dies at a moment in the middle of the rounds, or in a step of
+// shmem_init: before the PE makes the window, or before it has everything (marks), or when only other PEs may
+// lack something (watch).
 #include "check.h"
 
 #include "kill_daemon.h"
+
+#include <dlfcn.h>
+#include <offpath/loss.h>
 
 #include <string>
 #include <thread>
@@ -102,17 +107,59 @@ void kill_own_daemon() {
     if (pid > 1) kill(pid, SIGKILL);
 }
 
+std::string dies_in_step;
+
+void die_in(const char* step) {
+    if (dies_in_step != step) return;
+    dies_in_step.clear();
+    kill_own_daemon();
+}
+
+template <typename Function>
+Function* real(const char* name) {
+    return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
 }  // namespace
 
+// These take the places of the client's own.
+extern "C" {
+
+__attribute__((visibility("default"))) offpath_status_t offpath_window_create_dynamic(
+    offpath_team_h team, offpath_window_h* window) {
+    die_in("window");
+    return real<decltype(offpath_window_create_dynamic)>("offpath_window_create_dynamic")(team, window);
+}
+
+__attribute__((visibility("default"))) offpath_status_t offpath_window_keep_marks(offpath_window_h window,
+                                                                                  std::uint64_t* words) {
+    die_in("marks");
+    return real<decltype(offpath_window_keep_marks)>("offpath_window_keep_marks")(window, words);
+}
+
+__attribute__((visibility("default"))) offpath_status_t offpath_recv_offload(
+    offpath_team_h team, void* buffer, std::uint64_t bytes, std::uint32_t source, std::uint32_t tag,
+    offpath_request_h* request) {
+    die_in("watch");
+    return real<decltype(offpath_recv_offload)>("offpath_recv_offload")(team, buffer, bytes, source, tag,
+                                                                        request);
+}
+
+}  // extern "C"
+
 int main(int argc, char** argv) {
+    const std::string victim = argc > 1 ? argv[1] : "0", when = argc > 2 ? argv[2] : "3000";
+    const bool in_start = when.find_first_not_of("0123456789") != std::string::npos;
+    const char* const rank = std::getenv("PMIX_RANK");
+    if (in_start && rank != nullptr && victim == rank) dies_in_step = when;
     shmem_init();
+    SAME(dies_in_step.empty(), true);
     me = shmem_my_pe();
     pes = shmem_n_pes();
     next = (me + 1) % pes;
     before = (me + pes - 1) % pes;
-    const std::string victim = argc > 1 ? argv[1] : "0";
-    const long delay_us = argc > 2 ? std::stol(argv[2]) : 3000;
-    const bool first = victim == "each" ? me == 0 : me == std::stoi(victim);
+    const long delay_us = in_start ? 0 : std::stol(when);
+    const bool first = victim == "each" ? me == 0 : victim != "none" && !in_start && me == std::stoi(victim);
     const bool last = victim == "each" && me == pes - 1;
     all = static_cast<Symmetric*>(shmem_calloc(1, sizeof(Symmetric)));
     std::vector<std::thread> killers;

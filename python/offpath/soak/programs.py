@@ -76,7 +76,12 @@ PROGRAMS = {
             verifies=True,
         ),
         SoakProgram(
-            "shmem", "OpenSHMEM's puts, gets and waits", "shmem_core_test", shmem=True, verifies=True
+            "shmem",
+            "OpenSHMEM's puts, gets, atomics, signals and waits",
+            "shmem_attach_again_test",
+            ("none",),
+            shmem=True,
+            verifies=True,
         ),
         SoakProgram(
             "shmem-collectives",
