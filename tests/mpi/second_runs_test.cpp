@@ -130,6 +130,19 @@ std::vector<Collective> needing_all(MPI_Comm comm, const Arrays& arrays, MPI_Dat
              return MPI_Iallreduce(send, recv, ranks * block, MPI_INT, MPI_SUM, comm, request);
          },
          sum_of_all},
+        // The device overwrites the operands, of which there are copies.
+        {"MPI_Iallreduce in place", 1, 1,
+         [=](const int* send, int* recv, MPI_Request* request) {
+             std::copy_n(send, block, recv);
+             return MPI_Iallreduce(MPI_IN_PLACE, recv, block, MPI_INT, MPI_SUM, comm, request);
+         },
+         sum_of_all},
+        {"MPI_Iscan in place", 1, 1,
+         [=](const int* send, int* recv, MPI_Request* request) {
+             std::copy_n(send, block, recv);
+             return MPI_Iscan(MPI_IN_PLACE, recv, block, MPI_INT, MPI_SUM, comm, request);
+         },
+         [](int serial, int, int i) { return sum_up_to(serial, rank + 1, 0, i); }},
         {"MPI_Ireduce_scatter_block", n, 1,
          [=](const int* send, int* recv, MPI_Request* request) {
              return MPI_Ireduce_scatter_block(send, recv, block, MPI_INT, MPI_SUM, comm, request);

@@ -90,6 +90,7 @@ void recycle(OffloadedRequest& operation) {
     operation.pieces.clear();
     operation.host_parts.clear();
     operation.second_run.reset();
+    operation.operands.clear();
     const std::lock_guard lock(pool_mutex);
     operation.next = free_operations;
     free_operations = &operation;

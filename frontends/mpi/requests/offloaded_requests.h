@@ -94,6 +94,7 @@ struct OffloadedRequest {
     std::uint64_t number = 0;  // of its departure; 0: it may not
     bool part_only = false;    // the device is not told: only `part` is wanted
     DevicePart part;
+    std::vector<std::byte> operands;  // a copy, of a short reduction in place (second_runs.h)
     // How it has ended on the device, once its team leaves the device. Until then, in progress.
     offpath_status_t on_device = OFFPATH_IN_PROGRESS;
     std::uint64_t ended_ns = 0;  // when

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <numeric>
 
 #include "after_loss.h"
 #include "base/clock.h"
@@ -32,8 +34,21 @@ bool exchanges_whole_operands(const OffloadedRequest& operation) {
            part.shape != PartShape::reduce_scatter_block;
 }
 
-const void* operands_to_send(const DevicePart& part) {
-    return part.send != nullptr ? part.send : part.recv;
+const void* operands_to_send(const OffloadedRequest& operation) {
+    const DevicePart& part = operation.part;
+    if (part.send != nullptr) return part.send;
+    return operation.operands.empty() ? part.recv : operation.operands.data();
+}
+
+// Of a reduction in place.
+std::size_t operand_bytes(const OffloadedRequest& operation) {
+    const DevicePart& part = operation.part;
+    std::size_t elements = part.size;
+    if (part.shape == PartShape::reduce_scatter_block)
+        elements *= static_cast<std::size_t>(operation.team->size);
+    if (part.shape == PartShape::reduce_scatter)
+        elements = std::accumulate(operation.recv_bytes.begin(), operation.recv_bytes.end(), std::size_t{0});
+    return bytes_in_memory(part.type, elements);
 }
 
 }  // namespace
@@ -41,8 +56,22 @@ const void* operands_to_send(const DevicePart& part) {
 bool can_run_again(const OffloadedRequest& operation) {
     const DevicePart& part = operation.part;
     if (part.shape == PartShape::none || !lane_of(operation).usable()) return false;
-    // In place, the device combines operands where they are.
-    return !part.reduces() || part.send != nullptr || operation.fresh;
+    return has_operands(operation) || operation.fresh;
+}
+
+void keep_operands(OffloadedRequest& operation) try {
+    const DevicePart& part = operation.part;
+    if (!part.reduces() || part.send != nullptr || operation.number == 0) return;
+    const std::size_t bytes = operand_bytes(operation);
+    if (bytes > most_kept_operand_bytes) return;
+    const auto* const operands = static_cast<const std::byte*>(part.recv);
+    operation.operands.assign(operands, operands + bytes);
+} catch (const std::bad_alloc&) {
+    operation.operands.clear();
+}
+
+bool has_operands(const OffloadedRequest& operation) {
+    return !operation.part.reduces() || operation.part.send != nullptr || !operation.operands.empty();
 }
 
 SecondRun::SecondRun(const OffloadedRequest& operation)
@@ -270,7 +299,7 @@ void SecondRun::exchange_operands() {
     for (int peer = 0; peer < ranks_; ++peer)
         if (peer != rank_) receive(peer, operand_of(peer), part_bytes_);
     for (int peer = 0; peer < ranks_; ++peer) {
-        const std::byte* operand = byte_at(operands_to_send(part), first_element(peer) * extent_);
+        const std::byte* operand = byte_at(operands_to_send(operation_), first_element(peer) * extent_);
         if (peer != rank_) {
             send(peer, operand, bytes_of(peer));
         } else if (part_bytes_ > 0) {
@@ -311,7 +340,7 @@ void SecondRun::exchange_whole_operands() {
     part_bytes_ = part.size * extent_;
     // Every rank with a result needs the operand of rank 0.
     if (needs_operand(rank_, 0)) operands_.resize(part_bytes_ * static_cast<std::size_t>(ranks_));
-    const void* const mine = operands_to_send(part);
+    const void* const mine = operands_to_send(operation_);
     for (int peer = 0; peer < ranks_; ++peer)
         if (peer != rank_ && needs_operand(rank_, peer)) receive(peer, operand_of(peer), part_bytes_);
     for (int peer = 0; peer < ranks_; ++peer)

@@ -34,6 +34,13 @@ namespace offpath::mpi {
 
 struct OffloadedRequest;
 
+// Copies the operands of a short reduction in place before the device is told of it, which overwrites them. A
+// second run sends the copy.
+inline constexpr std::size_t most_kept_operand_bytes = 16 << 10;
+void keep_operands(OffloadedRequest& operation);
+// Whether the operands of a reduction are as they were, or copied. True for all other collectives.
+bool has_operands(const OffloadedRequest& operation);
+
 class SecondRun {
   public:
     // Throws std::bad_alloc.

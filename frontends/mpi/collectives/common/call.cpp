@@ -28,7 +28,7 @@ std::string ranks(const std::vector<int>& of_world, const char* one, const char*
 
 std::string why_not_again(const OffloadedRequest& request) {
     if (device_may_write(request)) return "its device may still write into its buffers";
-    if (request.part.reduces() && request.part.send == nullptr) return "it has overwritten operands in place";
+    if (!has_operands(request)) return "it has overwritten operands in place";
     const Departure::Refusals refusals = request.departure->refusals_of(request.number, repair_of(request));
     if (!refusals.not_intact.empty())
         return fmt::format("{} its result, or cannot run it again",

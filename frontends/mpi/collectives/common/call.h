@@ -35,6 +35,7 @@
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
 #include "requests/persistent_requests.h"
+#include "requests/second_runs.h"
 #include "rma/host_or_device.h"
 #include "runtime/losses.h"
 #include "runtime/runtime.h"
@@ -114,7 +115,9 @@ inline std::uint64_t glance(std::int64_t count, MPI_Datatype type) {
 template <typename Start>
 offpath_status_t tell_device(OffloadedRequest& operation, const DevicePart& part, Start start) {
     operation.part = part;
+    operation.operands.clear();
     if (operation.part_only) return OFFPATH_OK;
+    keep_operands(operation);
     const offpath_status_t status = start();
     if (status != OFFPATH_ERR_PEER_LOST || operation.number == 0) return status;
     lost_own_device();
