@@ -2,6 +2,8 @@
 # need, the benchmarks and applications that the offpath command runs, and the files that find_package(offpath)
 # and pkg-config read.
 #
+# `--component offpathd` installs the daemon alone, with what it starts.
+#
 # The offpath command is a Python wheel of its own (`make wheel`). A library finds the daemon in ../bin,
 # and a program of this project finds its libraries in ../lib, so lib/ has no subfolder for the architecture.
 set(CMAKE_INSTALL_LIBDIR lib CACHE STRING "Folder of the libraries below the prefix")
@@ -34,8 +36,10 @@ set(OFFPATH_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/offpath)
 # that find the package. With COMPONENT, only programs that ask find_package for that component get it.
 function(offpath_public target name)
   get_target_property(type ${target} TYPE)
+  set(component)
   if(type STREQUAL EXECUTABLE)
     add_executable(offpath::${name} ALIAS ${target})
+    set(component RUNTIME COMPONENT ${name})
   else()
     add_library(offpath::${name} ALIAS ${target})
   endif()
@@ -44,7 +48,7 @@ function(offpath_public target name)
   if(ARGC GREATER 2)
     set(set offpath-${ARGV2}-targets)
   endif()
-  install(TARGETS ${target} EXPORT ${set} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(TARGETS ${target} EXPORT ${set} ${component} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   set_property(GLOBAL APPEND PROPERTY OFFPATH_TARGET_SETS ${set})
 endfunction()
 

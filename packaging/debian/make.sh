@@ -36,7 +36,7 @@ link() {
     for path; do ln -s -r "$stage/$package/usr/lib/offpath/$path" "$stage/$package/usr/$folder/$(basename "$path")"; done
 }
 # matching GLOBS...: the paths below the prefix that exist.
-matching() { (cd "$prefix" && shopt -s nullglob && printf '%s\n' $*); }
+matching() { (cd "$prefix" && shopt -s nullglob && for path in $*; do [ ! -e "$path" ] || echo "$path"; done); }
 # programs_of PACKAGE: its programs and libraries.
 programs_of() { find "$stage/$1" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF && echo "$1"' _ {} \;; }
 
@@ -133,7 +133,7 @@ daemon "$architecture" "$of_daemon"
 
 if [ -n "$arm" ]; then
     prefix=$stage/prefix-arm64
-    cmake --install "$(realpath "$arm")" --prefix "$prefix" >/dev/null
+    cmake --install "$(realpath "$arm")" --component offpathd --prefix "$prefix" >/dev/null
     find "$prefix" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec sh -c 'head -c 4 "$1" | grep -q ELF && aarch64-linux-gnu-strip --strip-unneeded "$1" || true' _ {} \;
     take offpathd $(matching $daemon_files)
     daemon arm64 "$of_daemon"

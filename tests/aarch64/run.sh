@@ -5,6 +5,7 @@
 #   miniMD        its kernels, and the same thermodynamics on either architecture and in a job of both
 #   OpenMP        programs with target regions on an aarch64 device
 #   MPI           a job of x86-64 and aarch64 ranks, which splits itself into hosts and devices
+#   package       the daemon's arm64 package, installed, run and removed
 # Exit code 77, with the reason: the cross build cannot be set up here. gtest itself reports the tests that qemu's user mode cannot run.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -84,5 +85,10 @@ if [ -x "$build/bin/device_ranks_split_test" ]; then
     check "one MPI job of x86-64 hosts and aarch64 devices" env OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_pml=ob1 \
         OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
         mpirun -n 2 "$build/bin/device_ranks_split_test" 2 1 : -n 1 "$run" $arm/bin/device_ranks_split_test 2 1
+fi
+if [ -x "$build/bin/example-basic-primitives" ] && command -v dpkg-shlibdeps >/dev/null; then
+    check "the arm64 package of the daemon" tests/aarch64/deb.sh "$build" "$arm"
+else
+    echo "aarch64: skipped: the arm64 package of the daemon: dpkg-shlibdeps, or the host's build, is not here"
 fi
 exit $failed
