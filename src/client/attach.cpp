@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
@@ -23,6 +24,8 @@ constexpr auto successor_patience = std::chrono::seconds(1);
 
 constexpr std::uint64_t most_wait_s = 3600;
 constexpr int most_greetings = 3;
+// For the successor of a daemon that has died in a greeting, where ranks start none.
+constexpr std::uint64_t successor_wait_s = 2;
 
 // The daemon reads this word to find out whether it can read this process's memory.
 volatile const std::uint64_t probe_word = 0x70617468666f2121;
@@ -193,7 +196,8 @@ Status attach(const AttachOptions& options, Attachment& attachment, std::string&
     control::Credentials daemon;
     Status status = attach_once(options, made, daemon, problem);
     AttachOptions later = options;
-    later.again = true;
+    later.again = options.again || options.autostart;
+    later.daemon_wait_s = std::max(options.daemon_wait_s, successor_wait_s);
     for (int greetings = 1; status == Status::peer_lost && greetings < most_greetings; ++greetings) {
         made = Attachment();
         status = attach_once(later, made, daemon, problem);
