@@ -31,8 +31,7 @@ constexpr Tuned tuned[] = {
     // A connect to a node that does not answer would stop the proxy for minutes. UCX 1.13 misreads SYN_CNT.
     {"TCP_CONN_NB", "y"},
     {"TCP_SYN_CNT", "2", false},
-    // Shared memory supports error handling only on request; without it, proxies of one node would
-    // communicate over TCP.
+    // Where UCX_TLS allows daemons of one node shared memory: it supports error handling only on request.
     {"POSIX_ERROR_HANDLING", "y"},
     {"SYSV_ERROR_HANDLING", "y"},
     // With error handling, shared memory moves large payloads through its queue of 256 segments. With 8 KiB
