@@ -34,7 +34,7 @@ SOURCES = {".h", ".cpp", ".c", ".hpp"}
 # What programs outside of src/ may include from it. `frontends/mpi` is loaded before the program, together
 # with the whole client.
 OUTSIDE = {
-    "frontends/mpi": {"base", "trace"},
+    "frontends/mpi": {"base", "trace", "ways"},
     "frontends/trace": {"base", "trace"},
     "frontends/shmem": {"base"},
     "frontends/openmp": {"base", "memory", "target", "target_program"},
@@ -46,10 +46,13 @@ OUTSIDE = {
         "engine",
         "engine_messages",
         "engine_mover",
+        "engine_onesided",
         "engine_schedules",
         "memory",
+        "rma",
         "schedule",
         "transport",
+        "ways",
     },
 }
 # One line for each room in the table.
@@ -61,6 +64,7 @@ PURPOSE = {
     "transport_ucx": "the same over UCX; only this room sees UCX",
     "matching": "queues of receives and messages; no I/O",
     "rma": "operations on windows, ranges, locks, flushes; no I/O",
+    "ways": "when to take which way: host or device, own proxy or the target's; pure",
     "memory_exported": "what back end `xgvmi` needs of a fabric: interfaces",
     "memory": "how a proxy reaches host memory: `map`, `cma`, `staged`, `xgvmi`",
     "collectives": "one builder for each algorithm, and the choice between them",

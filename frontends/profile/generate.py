@@ -106,7 +106,11 @@ def body_of(call: table.Call, rows: dict[str, str]) -> str:
     makes = call.parameters and call.parameters[-1].kind == "comm*"
     if name is None and call.parameters and call.parameters[-1].kind == "win*":
         size = "static_cast<std::uint64_t>(size)" if any(p.name == "size" for p in call.parameters) else "0"
-        return f"    recording->leave(kind_of({site}));\n    recording->window_made(*win, comm, {size});\n"
+        allocated = "true" if short == "Win_allocate" else "false"
+        return (
+            f"    recording->leave(kind_of({site}));\n"
+            f"    recording->window_made(*win, comm, {size}, {allocated});\n"
+        )
     if name is None and any(p.kind == "win" for p in call.parameters):
         return on_window(call, short, site)
     if name is None:

@@ -326,13 +326,13 @@ std::uint32_t Recorder::window(MPI_Win win) const {
     return found == windows_.end() ? 0 : static_cast<std::uint32_t>(found - windows_.begin()) + 1;
 }
 
-void Recorder::window_made(MPI_Win win, MPI_Comm comm, std::uint64_t bytes) {
+void Recorder::window_made(MPI_Win win, MPI_Comm comm, std::uint64_t bytes, bool allocated) {
     const std::uint32_t number = communicator(comm);
     if (win == MPI_WIN_NULL || number == 0) return;
     // All ranks make and free a communicator's windows in one order, so all choose the same one.
     auto free = std::ranges::find_if(
         windows_, [number](const Window& one) { return one.handle == MPI_WIN_NULL && one.comm == number; });
-    if (free == windows_.end()) free = windows_.insert(free, Window{number, 0, MPI_WIN_NULL});
+    if (free == windows_.end()) free = windows_.insert(free, Window{number, 0, allocated, MPI_WIN_NULL});
     free->handle = win;
     free->bytes = std::max(free->bytes, bytes);
 }

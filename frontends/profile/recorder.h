@@ -104,7 +104,8 @@ class Recorder {
     void communicator_freed(MPI_Comm comm);
     // Windows of one communicator that follow each other have one number, so loops that make them are found.
     std::uint32_t window(MPI_Win win) const;
-    void window_made(MPI_Win win, MPI_Comm comm, std::uint64_t bytes);
+    // `allocated`: MPI has allocated its memory.
+    void window_made(MPI_Win win, MPI_Comm comm, std::uint64_t bytes, bool allocated);
     void window_freed(MPI_Win win);
     std::uint64_t last_inside() const { return inside_; }
 
@@ -130,6 +131,7 @@ class Recorder {
     struct Window {
         std::uint32_t comm = 0;
         std::uint64_t bytes = 0;  // the most that this rank exposed
+        bool allocated = false;
         MPI_Win handle = MPI_WIN_NULL;
     };
     struct Outstanding {

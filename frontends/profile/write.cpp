@@ -142,8 +142,8 @@ void Recorder::write_communicators(std::FILE* file) const {
 void Recorder::write_windows(std::FILE* file) const {
     std::fputs("\"windows\":[", file);
     for (std::size_t i = 0; i < windows_.size(); ++i)
-        std::fprintf(file, R"(%s{"comm":%u,"bytes":%)" PRIu64 "}", i == 0 ? "" : ",", windows_[i].comm - 1,
-                     windows_[i].bytes);
+        std::fprintf(file, R"(%s{"comm":%u,"bytes":%)" PRIu64 R"(,"allocated":%d})", i == 0 ? "" : ",",
+                     windows_[i].comm - 1, windows_[i].bytes, windows_[i].allocated ? 1 : 0);
     std::fputs("],\n", file);
 }
 

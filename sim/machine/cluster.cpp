@@ -5,8 +5,6 @@
 namespace offpath::sim {
 namespace {
 
-constexpr std::uint64_t world_team = 1;
-
 NetworkFigures network_figures(const Platform& platform, Sharing sharing) {
     NetworkFigures figures;
     figures.port_Bps = figures.link_Bps = platform.link_Bps;
@@ -75,7 +73,6 @@ void Cluster::open_sessions(bool of_libraries, std::vector<engine::Session*>& se
     };
     const std::uint32_t first = of_libraries ? first_library() : 0;
     const std::uint32_t end = first + (of_libraries ? shape_.ranks() : first_library());
-    const engine::JobId job{1, shape_.seed};
     engine::JobSecret secret;
     secret.fill(std::byte{1});
     std::vector<engine::Member> members;
@@ -93,7 +90,7 @@ void Cluster::open_sessions(bool of_libraries, std::vector<engine::Session*>& se
         const std::uint32_t node = node_of(rank);
         memories_.push_back(
             std::make_unique<SimMemory>(*this, worker, kind, &buses_[node * 2], &buses_[node * 2 + 1]));
-        check(worker.engine().open_session(job, secret, rank, *memories_.back(), &sessions[rank]),
+        check(worker.engine().open_session(job(), secret, rank, *memories_.back(), &sessions[rank]),
               "open_session");
         for (std::uint32_t other = first; other < end; ++other)
             check(worker.engine().add_proxy(*sessions[rank], other + 1, addresses[other]), "add_proxy");

@@ -9,6 +9,7 @@
 // Ownership: owns everything. Threads: one.
 #pragma once
 
+#include "sim/machine/short_way.h"
 #include "sim/machine/sim_memory.h"
 #include "sim/machine/sim_transport.h"
 #include "sim/machine/worker.h"
@@ -48,6 +49,8 @@ class Cluster {
     EventQueue& queue() { return queue_; }
     Network& network() { return *network_; }
     bool moves_data() const { return shape_.moves_data; }
+    ShortWay& short_way() { return short_way_; }
+    engine::JobId job() const { return {1, shape_.seed}; }
     Pool<Arrival>& arrivals() { return arrivals_; }
     Pool<Announced>& announced() { return announced_; }
 
@@ -58,7 +61,8 @@ class Cluster {
     // Whether several ranks have one core.
     bool host_core_is_shared() const;
     engine::Session& session_of(std::uint32_t rank) { return *sessions_[rank]; }
-    // The team of all ranks.
+    // The team of all ranks, and its number.
+    static constexpr std::uint64_t world_team = 1;
     engine::Team& team_of(std::uint32_t rank) { return *teams_[rank]; }
 
     // Only if the shape has libraries. With Engine::host they are the workers themselves.
@@ -95,6 +99,7 @@ class Cluster {
     Pool<Arrival> arrivals_;
     Pool<Announced> announced_;
     std::unique_ptr<Network> network_;
+    ShortWay short_way_{*this};
     std::deque<Core> host_cores_, device_cores_;
     std::deque<Link> buses_;                          // of each node: to the device, to the host
     std::vector<std::unique_ptr<EmptyRange>> empty_;  // each larger than the one before

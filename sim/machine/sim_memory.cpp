@@ -41,7 +41,8 @@ EmptyRange::~EmptyRange() {
     munmap(begin_, bytes_);
 }
 
-memory::BackEnd SimMemory::back_end(const memory::HostRange&) const {
+memory::BackEnd SimMemory::back_end(const memory::HostRange& range) const {
+    if (kind_ == HostMemoryKind::cma && is_mapped(range)) return memory::BackEnd::map;
     switch (kind_) {
         case HostMemoryKind::map:
             return memory::BackEnd::map;
@@ -56,7 +57,7 @@ memory::BackEnd SimMemory::back_end(const memory::HostRange&) const {
 }
 
 std::byte* SimMemory::direct(const memory::HostRange& range, std::uint64_t offset, std::uint64_t bytes) {
-    if (kind_ != HostMemoryKind::map && kind_ != HostMemoryKind::xgvmi) return nullptr;
+    if (!is_mapped(range)) return nullptr;
     if (offset > range.bytes || bytes > range.bytes - offset) return nullptr;
     return reinterpret_cast<std::byte*>(range.address) + offset;
 }

@@ -2,7 +2,7 @@
 // back end costs, and moves bytes if there are any (Cluster::moves_data()).
 //
 // map, xgvmi   the worker has a pointer
-// cma          a system call copies, at the cost of the worker's core
+// cma          a system call copies, at the cost of the worker's core; a range of a region is mapped
 // staged       bytes cross the bus between host and device, which serves one transfer after the other; over a
 //              stream, a thread of the client sends or takes them, which sleeps unless it is busy
 //
@@ -51,8 +51,8 @@ class SimMemory final : public memory::HostMemory {
                 Completion* completion) override;
     Status write(const memory::HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
                  Completion* completion) override;
-    bool reads_at_once(const memory::HostRange&, std::uint64_t, std::uint64_t) override {
-        return kind_ == HostMemoryKind::cma;
+    bool reads_at_once(const memory::HostRange& range, std::uint64_t, std::uint64_t) override {
+        return kind_ == HostMemoryKind::cma && !is_mapped(range);
     }
 
     // Across the bus, the client copies within the host on request.
@@ -63,6 +63,11 @@ class SimMemory final : public memory::HostMemory {
                 std::uint64_t to_offset, std::size_t bytes, Completion* completion) override;
 
   private:
+    // Whether the worker has a pointer.
+    bool is_mapped(const memory::HostRange& range) const {
+        return kind_ == HostMemoryKind::map || kind_ == HostMemoryKind::xgvmi ||
+               (kind_ == HostMemoryKind::cma && range.region != 0);
+    }
     struct Crossing {
         SimMemory* memory = nullptr;
         Completion* completion = nullptr;

@@ -85,7 +85,7 @@ void Worker::round() {
     moved |= engine_->advance();
     charge_counted();
     if (free && charged_ > 0) begin();
-    in_round_ = false;
+    in_round_ = accessed_ = false;
     const Time end = core_.step(charged_);
     busy_ += charged_;
     charged_ = 0;

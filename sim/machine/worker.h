@@ -55,6 +55,11 @@ class Worker {
 
     // The core works for `work` more in this round.
     void charge(Time work) { charged_ += work; }
+    // An operation is started. Of several accesses to windows in one round, the first costs all.
+    void charge_operation(bool accesses) {
+        if (!accesses || !accessed_) charge_seconds(work_.operation_s);
+        accessed_ |= accesses;
+    }
     void charge_seconds(double seconds) { charged_ += from_seconds(seconds); }
     // The present moment of the round.
     Time present() const;
@@ -76,7 +81,7 @@ class Worker {
     std::unique_ptr<SimTransport> transport_;
     std::unique_ptr<engine::Engine> engine_;
     std::deque<std::function<void()>> commands_, arriving_;
-    bool planned_ = false, inside_ = false, in_round_ = false;
+    bool planned_ = false, inside_ = false, in_round_ = false, accessed_ = false;
     Time charged_ = 0, busy_ = 0, idle_since_ = 0;
     std::uint64_t counted_copies_ = 0, counted_reductions_ = 0;
 };

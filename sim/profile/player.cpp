@@ -33,19 +33,6 @@ void Player::join(std::size_t comm, std::uint64_t id) {
                [this](std::uint32_t member) { return cluster_.worker_of(member).number(); });
 }
 
-void Player::expose(const ProfiledWindow& window, std::uint64_t id, std::uint64_t bytes) {
-    PlayedWindow& played = windows_.emplace_back();
-    played.on_host = !has_devices() || !routes_.window_on_device(rank_, window.comm);
-    Worker& worker = played.on_host ? cluster_.library_of(rank_) : cluster_.worker_of(rank_);
-    engine::Team& team = played.on_host ? library_team(window.comm) : device_team(window.comm);
-    const Status status =
-        worker.engine().create_window(team, id, Buffer(cluster_, bytes).range(), false, &played.window);
-    if (is_error(status)) throw std::runtime_error(std::string("create_window: ") + to_string(status));
-    const ProfiledCommunicator& comm = profile_.communicators[static_cast<std::size_t>(window.comm)];
-    played.barrier = std::make_unique<engine::Plan>(
-        collectives::barrier({comm.rank, static_cast<std::uint32_t>(comm.members.size())}));
-}
-
 bool Player::is_taken_by_probe(const ProfiledCall& call) const {
     const std::vector<std::uint32_t>& members =
         profile_.communicators[static_cast<std::size_t>(call.comm)].members;
@@ -94,6 +81,10 @@ Known Player::learn(const ProfiledCall& call) {
     const std::optional<CollectiveName> what = collective_name(name);
     if (!what) return learn_access(call);
     known.posts = !what->blocking;
+    known.synchronizes =
+        what->blocking &&
+        is_one_of(what->name, {"barrier", "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv",
+                               "alltoallw", "reduce_scatter", "reduce_scatter_block"});
     if (call.comm < 0) return known;
     const ProfiledCommunicator& comm = profile_.communicators[static_cast<std::size_t>(call.comm)];
     const auto size = static_cast<std::uint32_t>(comm.members.size());
@@ -112,12 +103,15 @@ Known Player::learn(const ProfiledCall& call) {
     if (!schedule) return known;
     known.action = Action::collective;
     known.plan = std::make_unique<engine::Plan>(std::move(*schedule));
-    for (const schedule::Slot& slot : known.plan->schedule().slots()) {
-        if (slot.kind != schedule::SlotKind::user) continue;
-        known.buffers.emplace_back(cluster_, slot.bytes);
-        known.ranges.push_back(known.buffers.back().range());
-    }
+    known.ranges = user_ranges(*known.plan);
     return known;
+}
+
+std::vector<memory::HostRange> Player::user_ranges(const engine::Plan& plan) const {
+    std::vector<memory::HostRange> ranges;
+    for (const schedule::Slot& slot : plan.schedule().slots())
+        if (slot.kind == schedule::SlotKind::user) ranges.push_back(Buffer(cluster_, slot.bytes).range());
+    return ranges;
 }
 
 Known Player::learn_access(const ProfiledCall& call) const {
@@ -188,6 +182,7 @@ Program Player::play(Rank& rank) {
         }
         co_await rank.compute(from_seconds(compute / static_cast<double>(tests + 1)));
         const Time begin = rank.now();
+        if (call.window >= 0 && !call.name.starts_with("Win_unlock")) windows_.called(call, begin);
         if (known.action == Action::unknown) {
             Unsupported& unsupported = result_.unsupported[call.name];
             ++unsupported.count;
@@ -203,11 +198,24 @@ Program Player::play(Rank& rank) {
                 rank.give_back(request);
             }
         } else if (known.action != Action::nothing && !(known.posts && cancelled_.contains(posts_))) {
-            std::vector<Operation> wanted = operations(call, known);
+            const bool ends_epoch = known.action == Action::flush || known.action == Action::fence;
+            bool met = known.synchronizes && windows_.meets(call.comm, call.name == "Barrier", begin);
+            const bool has_met = met;
+            std::vector<Operation> wanted;
             std::vector<Request*> requests;
+            if (ends_epoch) {
+                for (const Operation& bundle : windows_.bundles(call))
+                    windows_.answers(call).push_back(&co_await rank.post(bundle));
+                requests.swap(windows_.answers(call));
+            }
+            // A barrier in which windows were compared has nothing left to do.
+            if (!(has_met && call.name == "Barrier")) wanted = operations(call, known, begin);
             for (std::size_t i = 0; i < wanted.size(); ++i) {
                 Request& request = co_await rank.post(wanted[i]);
-                if (leaves_at_once(call, known, i) || (known.action == Action::access && !known.posts)) {
+                if (wanted[i].asked != nullptr) {
+                    windows_.answers(call).push_back(&request);
+                } else if (leaves_at_once(call, known, i) ||
+                           (known.action == Action::access && !known.posts)) {
                     detached_.push_back(&request);
                 } else if (known.posts) {
                     outstanding_[posts_] = &request;
@@ -219,20 +227,36 @@ Program Player::play(Rank& rank) {
                 co_await rank.wait(*request);
                 rank.give_back(*request);
             }
-            if (known.action == Action::fence) {
-                const PlayedWindow& window = windows_[static_cast<std::size_t>(call.window)];
-                Request& met = co_await rank.post(
-                    start(call, *window.barrier, {},
-                          profile_.windows[static_cast<std::size_t>(call.window)].comm, window.on_host));
-                co_await rank.wait(met);
-                rank.give_back(met);
+            if (ends_epoch) windows_.flushed(call, rank.now());
+            const bool fences = known.action == Action::fence;
+            if (fences) met = windows_.meets_in_fence(call, rank.now());
+            std::vector<std::int32_t> changing;
+            if (met) {
+                const std::int32_t comm =
+                    fences ? profile_.windows[static_cast<std::size_t>(call.window)].comm : call.comm;
+                Request& compared = co_await rank.post(compare(call, comm));
+                co_await rank.wait(compared);
+                rank.give_back(compared);
+                changing = windows_.choose(rank.now());
+            } else if (fences) {
+                changing = {call.window};
+            }
+            for (const std::int32_t window : changing) {
+                // A change of ways takes two meetings, and any other fence is one.
+                for (int times = met ? 2 : 1; times > 0; --times) {
+                    Request& all_here = co_await rank.post(meet(call, window));
+                    co_await rank.wait(all_here);
+                    rank.give_back(all_here);
+                }
             }
             sweep(rank);
         }
+        if (call.window >= 0 && call.name.starts_with("Win_unlock")) windows_.called(call, rank.now());
         if (known.posts) ++posts_;
         ReplayedCall& replayed = result_.calls[rank_][node->call];
         ++replayed.count;
         replayed.inside_s += seconds_of(rank.now() - begin);
+        windows_.was_inside(rank.now() - begin);
     }
     co_await rank.compute(from_seconds(profile_.compute_at_end_s));
     for (auto& [post, request] : outstanding_)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/schedules/plan.h"
+#include "sim/profile/played_windows.h"
 #include "sim/profile/profile.h"
 #include "sim/profile/replay.h"
 #include "sim/profile/routes.h"
@@ -38,27 +39,28 @@ struct Known {
     bool posts = false;    // the call leaves a request
     bool on_host = false;  // collectives: the ranks' libraries execute it
     std::unique_ptr<engine::Plan> plan;
-    std::vector<Buffer> buffers;
     std::vector<memory::HostRange> ranges;
     rma::OpKind access = rma::OpKind::put;
+    bool synchronizes = false;  // no rank leaves the call before all have entered it
 };
 
-struct PlayedWindow {
-    engine::Window* window = nullptr;
-    bool on_host = false;
-    std::unique_ptr<engine::Plan> barrier;  // of its fences
+// A reduction that a program does not see.
+struct Comparison {
+    std::unique_ptr<engine::Plan> plan;
+    std::vector<memory::HostRange> ranges;
 };
 
 // One rank's replay: its teams, its requests, and what each of its calls is.
 class Player {
   public:
     Player(Cluster& cluster, std::uint32_t rank, const std::vector<RankProfile>& profiles,
-           const Routes& routes, Replayed& result)
+           const Routes& routes, Meetings& meetings, Replayed& result)
         : cluster_(cluster),
           rank_(rank),
           profile_(profiles[rank]),
           profiles_(profiles),
           routes_(routes),
+          windows_(cluster, rank, profiles[rank], routes, meetings),
           result_(result) {
         const RankProfile& profile = profile_;
         library_teams_.resize(profile.communicators.size());
@@ -77,7 +79,10 @@ class Player {
         if (has_devices()) device_teams_[comm] = &cluster_.team_of(rank_);
     }
     // Exposes a window, in the order of the profile.
-    void expose(const ProfiledWindow& window, std::uint64_t id, std::uint64_t bytes);
+    void expose(const ProfiledWindow& window, std::uint64_t id, std::uint64_t bytes, std::uint64_t team) {
+        windows_.expose(window, id, bytes, team, library_team(window.comm),
+                        has_devices() ? &device_team(window.comm) : nullptr);
+    }
 
     Program play(Rank& rank);
     // Finds the receives that the program cancels. They are not replayed: they would wait for ever, or take
@@ -93,7 +98,8 @@ class Player {
     bool has_devices() const { return cluster_.shape().engine == EngineKind::offpath; }
     engine::Team& library_team(std::int32_t comm) { return *library_teams_[static_cast<std::size_t>(comm)]; }
     engine::Team& device_team(std::int32_t comm) { return *device_teams_[static_cast<std::size_t>(comm)]; }
-    std::vector<Operation> operations(const ProfiledCall& call, Known& known);
+    std::vector<Operation> operations(const ProfiledCall& call, Known& known, Time now);
+    std::vector<memory::HostRange> user_ranges(const engine::Plan& plan) const;
     Operation send(const ProfiledCall& call);
     Operation receive(const ProfiledCall& call, std::int32_t peer, std::int32_t tag, std::uint64_t bytes);
     // Both ends count the messages of a channel.
@@ -102,8 +108,9 @@ class Player {
     Operation probe(const ProfiledCall& call);
     Operation start(const ProfiledCall& call, const engine::Plan& plan,
                     std::span<const memory::HostRange> ranges, std::int32_t comm, bool on_host);
-    Operation access(const ProfiledCall& call, const Known& known);
-    Operation flush(const ProfiledCall& call);
+    // What a rank does at a meeting of windows (PlayedWindows): it compares, and then meets the others.
+    Operation compare(const ProfiledCall& call, std::int32_t comm);
+    Operation meet(const ProfiledCall& call, std::int32_t window);
     // Whether the program must wait for operation `index` of the call.
     static bool leaves_at_once(const ProfiledCall& call, const Known& known, std::size_t index) {
         return call.bytes <= library_eager_bytes && index == 0 &&
@@ -116,10 +123,11 @@ class Player {
     const RankProfile& profile_;
     const std::vector<RankProfile>& profiles_;  // of all ranks
     const Routes& routes_;
+    PlayedWindows windows_;
+    std::map<std::pair<std::int32_t, std::uint64_t>, Comparison> comparisons_;  // by communicator and bytes
     Replayed& result_;
     std::vector<engine::Team*> library_teams_, device_teams_;  // by communicator
     std::vector<std::uint32_t> library_sequences_, device_sequences_;
-    std::vector<PlayedWindow> windows_;
     std::map<std::array<std::int32_t, 3>, std::uint64_t> sent_, received_;
     std::vector<Known> known_;
     std::unordered_map<std::uint64_t, Request*> outstanding_;  // by number of the post

@@ -1,4 +1,5 @@
 // The operations of a call.
+#include "sim/profile/collective_call.h"
 #include "sim/profile/player.h"
 
 #include <fmt/format.h>
@@ -78,35 +79,27 @@ Operation Player::start(const ProfiledCall& call, const engine::Plan& plan,
             fmt::format("its part of {} {}", call.name, sequence), on_host};
 }
 
-Operation Player::access(const ProfiledCall& call, const Known& known) {
-    const PlayedWindow& window = windows_[static_cast<std::size_t>(call.window)];
-    engine::OneSidedCall access;
-    access.kind = known.access;
-    access.target = static_cast<std::uint32_t>(call.peer);
-    access.bytes = call.bytes;
-    if (rma::is_update(access.kind)) {
-        const auto type = call.bytes % 8 == 0 ? schedule::DataType::float64 : schedule::DataType::uint8;
-        access.type = static_cast<std::uint8_t>(type);
-        access.reduction = static_cast<std::uint8_t>(schedule::Reduction::sum);
+Operation Player::compare(const ProfiledCall& call, std::int32_t comm) {
+    const std::uint64_t bytes = windows_.bytes_told();
+    Comparison& comparison = comparisons_[{comm, bytes}];
+    if (comparison.plan == nullptr) {
+        const ProfiledCommunicator& its = profile_.communicators[static_cast<std::size_t>(comm)];
+        ProfiledCall reduction;
+        reduction.bytes = bytes;
+        comparison.plan = std::make_unique<engine::Plan>(
+            *build_collective("allreduce", {its.rank, static_cast<std::uint32_t>(its.members.size())},
+                              reduction, send_order(cluster_.platform(), true)));
+        comparison.ranges = user_ranges(*comparison.plan);
     }
-    access.origin = Buffer(cluster_, access.operand_bytes()).range();
-    access.result = Buffer(cluster_, access.result_bytes()).range();
-    return {[window = window.window, access](engine::Engine& engine, Completion* done) {
-                return engine.one_sided(*window, access, done);
-            },
-            fmt::format("{} at rank {} of its window", call.name, call.peer), window.on_host};
+    return start(call, *comparison.plan, comparison.ranges, comm, true);
 }
 
-Operation Player::flush(const ProfiledCall& call) {
-    const PlayedWindow& window = windows_[static_cast<std::size_t>(call.window)];
-    const std::uint32_t target = call.peer < 0 ? engine::every_target : static_cast<std::uint32_t>(call.peer);
-    return {[window = window.window, target](engine::Engine& engine, Completion* done) {
-                return engine.flush_window(*window, target, done);
-            },
-            fmt::format("what {} waits for", call.name), window.on_host};
+Operation Player::meet(const ProfiledCall& call, std::int32_t window) {
+    return start(call, windows_.barrier(window), {}, profile_.windows[static_cast<std::size_t>(window)].comm,
+                 true);
 }
 
-std::vector<Operation> Player::operations(const ProfiledCall& call, Known& known) {
+std::vector<Operation> Player::operations(const ProfiledCall& call, Known& known, Time now) {
     std::vector<Operation> found;
     switch (known.action) {
         case Action::send:
@@ -127,11 +120,12 @@ std::vector<Operation> Player::operations(const ProfiledCall& call, Known& known
             found.push_back(start(call, *known.plan, known.ranges, call.comm, known.on_host));
             break;
         case Action::access:
-            found.push_back(access(call, known));
+            if (auto operation = windows_.access(call, known.access, known.posts, now))
+                found.push_back(std::move(*operation));
             break;
         case Action::flush:
         case Action::fence:
-            found.push_back(flush(call));
+            found = windows_.flush(call);
             break;
         default:
             break;

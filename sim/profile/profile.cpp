@@ -124,8 +124,12 @@ class Reader {
             const std::string field = fmt::format("windows[{}]", index++);
             if (whole(one, "comm", field + ".comm") >= profile.communicators.size())
                 fail(field + ".comm", one.at("comm"), "no communicator has this number");
-            profile.windows.push_back(
-                {one.at("comm").get<std::int32_t>(), whole(one, "bytes", field + ".bytes")});
+            const auto flag = [&](const char* name) {
+                return one.contains(name) && whole(one, name, field + "." + name) != 0;
+            };
+            profile.windows.push_back({one.at("comm").get<std::int32_t>(),
+                                       whole(one, "bytes", field + ".bytes"), flag("allocated"),
+                                       flag("busy")});
         }
     }
 
@@ -137,6 +141,7 @@ class Reader {
             const Json& name = at(one, "call", field + ".call");
             if (!name.is_string()) fail(field + ".call", name, "a name is wanted");
             call.name = name.get<std::string>();
+            profile.allocates |= call.name == "Alloc_mem";
             std::int64_t size = ranks_;
             if (one.contains("comm")) {
                 if (whole(one, "comm", field + ".comm") >= profile.communicators.size())

@@ -43,11 +43,14 @@ struct ProfiledCommunicator {
 struct ProfiledWindow {
     std::int32_t comm = 0;
     std::uint64_t bytes = 0;
+    bool allocated = false;  // by MPI, with the window
+    bool busy = false;       // ranks have computed before it was made, so it begins on the device
 };
 
 struct RankProfile {
     double begin_s = 0, end_s = 0, compute_at_end_s = 0;
     std::uint64_t lost = 0;
+    bool allocates = false;  // memory of MPI_Alloc_mem
     std::vector<ProfiledCommunicator> communicators;
     std::vector<ProfiledWindow> windows;
     std::vector<ProfiledCall> calls;

@@ -7,17 +7,21 @@
 namespace offpath::sim {
 namespace {
 
-// Gives each communicator of the program a team, under one number at all of its ranks.
+// A communicator's team has one number at all of its ranks.
+std::uint64_t team_of(const Routes& routes, std::uint32_t rank, std::int32_t comm) {
+    constexpr std::uint64_t first_id = 1000;
+    return comm == 0 ? Cluster::world_team : first_id + routes.communicator(rank, comm);
+}
+
+// Gives each communicator of the program a team.
 void make_teams(const Routes& routes, const std::vector<RankProfile>& profiles,
                 std::vector<std::unique_ptr<Player>>& players) {
-    constexpr std::uint64_t first_id = 1000;
     for (std::uint32_t rank = 0; rank < profiles.size(); ++rank) {
         for (std::size_t comm = 0; comm < profiles[rank].communicators.size(); ++comm) {
             if (comm == 0)
                 players[rank]->join_world(comm);
             else
-                players[rank]->join(comm,
-                                    first_id + routes.communicator(rank, static_cast<std::int32_t>(comm)));
+                players[rank]->join(comm, team_of(routes, rank, static_cast<std::int32_t>(comm)));
         }
     }
 }
@@ -34,7 +38,8 @@ void make_windows(const Routes& routes, const std::vector<RankProfile>& profiles
         std::map<std::uint64_t, std::uint64_t> seen;
         for (const ProfiledWindow& window : profiles[rank].windows) {
             const std::uint64_t comm = routes.communicator(rank, window.comm);
-            players[rank]->expose(window, (comm << 16) | ++seen[comm], bytes);
+            players[rank]->expose(window, (comm << 16) | ++seen[comm], bytes,
+                                  team_of(routes, rank, window.comm));
         }
     }
 }
@@ -45,9 +50,10 @@ Replayed replay(Cluster& cluster, const std::vector<RankProfile>& profiles) {
     Replayed result;
     result.calls.resize(profiles.size());
     const Routes routes(cluster, profiles);
+    Meetings meetings;
     std::vector<std::unique_ptr<Player>> players;
     for (std::uint32_t rank = 0; rank < profiles.size(); ++rank)
-        players.push_back(std::make_unique<Player>(cluster, rank, profiles, routes, result));
+        players.push_back(std::make_unique<Player>(cluster, rank, profiles, routes, meetings, result));
     make_teams(routes, profiles, players);
     make_windows(routes, profiles, players);
     Job job(cluster);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace offpath::sim {
 namespace {
 
@@ -18,6 +20,7 @@ void Request::end(Status status) {
     status_ = status;
     Cluster& cluster = rank_.job().cluster();
     const std::uint32_t number = rank_.number();
+    if (answer_s_ > 0) return reach_host(this, 0);
     const Time present = (on_host_ ? cluster.library_of(number) : cluster.worker_of(number)).present();
     cluster.queue().at(present + (on_host_ ? 0 : from_seconds(cluster.platform().completion_s)),
                        &Request::reach_host, this);
@@ -38,7 +41,7 @@ void Request::reach_host(void* self, std::uint64_t) {
 
 void Request::wake_host(void* self, std::uint64_t) {
     Rank& rank = static_cast<Request*>(self)->rank_;
-    rank.resume_at(rank.step(0));
+    rank.resume_at(rank.step(static_cast<Request*>(self)->answer_s_));
 }
 
 Rank::Rank(Job& job, std::uint32_t number)
@@ -86,8 +89,10 @@ Rank::Awaited Rank::post(const Operation& operation) {
     request->on_host_ = on_host;
     request->status_ = Status::in_progress;
     request->name_ = operation.name;
-    auto command = [&worker, start = operation.start, request] {
-        worker.charge_seconds(worker.work().operation_s);
+    request->answer_s_ = 0;
+    if (operation.asked != nullptr) return ask(*request, operation);
+    auto command = [&worker, start = operation.start, accesses = operation.accesses, request] {
+        worker.charge_operation(accesses);
         const Status status = start(worker.engine(), request);
         if (status != Status::in_progress) (*request)(status);
     };
@@ -101,12 +106,26 @@ Rank::Awaited Rank::post(const Operation& operation) {
     return {*this, request};
 }
 
+Rank::Awaited Rank::ask(Request& request, const Operation& operation) {
+    Cluster& cluster = job_.cluster();
+    const Platform::Work& work = cluster.platform().host;
+    const auto bytes = static_cast<double>(ShortWay::bytes_of(operation.requests));
+    const auto answer = static_cast<double>(ShortWay::answer_bytes_of(operation.requests));
+    request.answer_s_ = work.receive_s + work.receive_byte_s * answer;
+    const Time departs = step(work.send_s + work.send_byte_s * bytes);
+    cluster.short_way().ask(number_, *operation.asked, operation.requests, departs, &request);
+    resume_at(departs);
+    return {*this, &request};
+}
+
 Rank::Awaited Rank::wait(Request& request) {
     if (request.over_) {
         if (is_error(request.status_))
             throw std::runtime_error(
                 fmt::format("rank {}: {}: {}", number_, request.name_, to_string(request.status_)));
-        return {*this, &request, true};
+        if (request.answer_s_ == 0) return {*this, &request, true};
+        resume_at(step(std::exchange(request.answer_s_, 0)));
+        return {*this, &request};
     }
     request.awaited_ = true;
     waits_for_ = request.name_;

@@ -23,8 +23,12 @@ class Rank;
 // of its loop.
 struct Operation {
     std::function<Status(engine::Engine&, Completion*)> start;
-    std::string name;      // for people: "alltoall", "receive from rank 3"
-    bool on_host = false;  // the rank's library executes it, though there is a device
+    std::string name;       // for people: "alltoall", "receive from rank 3"
+    bool on_host = false;   // the rank's library executes it, though there is a device
+    bool accesses = false;  // a window: several such commands of one round cost as much as one
+    // Not null: `requests` go there by the short way, and `start` is not called.
+    Worker* asked = nullptr;
+    std::vector<engine::DirectAccess> requests = {};
 };
 
 class Request final : public Completion {
@@ -41,6 +45,7 @@ class Request final : public Completion {
     Rank& rank_;
     std::string name_;
     bool over_ = false, awaited_ = false, on_host_ = false;
+    double answer_s_ = 0;  // what it takes the rank to read an answer of the short way; 0: it is not one
     Status status_ = Status::in_progress;
 };
 
@@ -82,6 +87,7 @@ class Rank {
     friend class Job;
     friend class Request;
     static void go_on(void* rank, std::uint64_t);
+    Awaited ask(Request& request, const Operation& operation);
     // The rank works on its core for a moment. Returns when that ends.
     Time step(double seconds);
     void resume_at(Time time);

@@ -25,16 +25,8 @@ using rma::OpKind;
 static_assert(OFFPATH_DIRECT_BYTES == direct::most_result_bytes);
 static_assert(OFFPATH_DIRECT_ELEMENTS == direct::most_elements);
 
-// The most direct operations in a row that no thread waits for. The next ones go through the own proxy, which
-// sends many together and costs this process less.
-constexpr std::uint32_t most_in_a_row = 8;
-
-// The most operations between two flushes that each leave at once as a message of their own. Larger numbers
-// are cheaper together: small operations in a bundle on the direct path, the others through the own proxy.
-constexpr std::uint32_t most_in_a_batch = 4;
-// The most bytes that these operations may carry or ask for, so that the sockets can hold them while the
-// program computes.
-constexpr std::uint64_t most_batch_bytes = OFFPATH_DIRECT_BYTES;
+using ways::most_in_a_row;
+static_assert(OFFPATH_DIRECT_BYTES == ways::most_batch_bytes);
 
 DirectPaths::Path* path_for(offpath_window& window, const WindowCall& call, bool waits) {
     offpath_context& context = *window.context;
@@ -122,12 +114,11 @@ bool reaches(offpath_window_h window, std::uint32_t target) {
 
 bool offpath::client::start_directly(offpath_window& window, const WindowCall& call) {
     const offpath_window::Target& target = window.targets[call.target];
-    offpath_window::Batch& batch = window.batch;
+    ways::Batch& batch = window.batch;
     ++batch.now;
     const std::uint64_t moved = std::max<std::uint64_t>(call.operands.size(), call.bytes);
-    const bool small = moved <= DirectPaths::most_bundled_bytes;
-    const bool few = batch.before <= most_in_a_batch && batch.now <= most_in_a_batch &&
-                     moved <= most_batch_bytes - batch.bytes;
+    const bool small = moved <= ways::most_bundled_bytes;
+    const bool few = batch.is_few(moved);
     if (!target.mapped || (!few && !small)) return false;
     if (is_update(call.kind) && schedule::is_long_double(static_cast<schedule::DataType>(call.type)))
         return false;

@@ -88,8 +88,7 @@ class DirectPaths final : transport::Handler {
         if (path.endpoint != nullptr) transport_->let_go(*path.endpoint);
     }
     // The same, but the request may wait for others until a caller waits for it or a message is full. Its
-    // operands are at most most_bundled_bytes.
-    static constexpr std::size_t most_bundled_bytes = 1024;
+    // operands are at most ways::most_bundled_bytes.
     void ask_with_others(Path& path, rma::direct::Request request, std::span<const std::byte> operands,
                          const Asker& asker);
     // Whether more requests fit without waiting for answers.

@@ -4,6 +4,7 @@
 #include "client/team.h"
 #include "rma/direct.h"
 #include "schedule/op.h"
+#include "ways/short_way.h"
 
 #include <offpath/windows.h>
 
@@ -43,14 +44,7 @@ struct offpath_window {
     bool loose_outstanding(std::uint32_t target) const {
         return targets[target].loose > std::max(targets[target].flushed, flushed);
     }
-    // Counts operations without a request between flushes, as an estimate for the next interval.
-    struct Batch {
-        std::uint32_t before = 0, now = 0;
-        std::uint64_t bytes = 0;  // of the current ones on the direct path
-        void flushed() {
-            if (now > 0) *this = {now, 0, 0};
-        }
-    } batch;
+    offpath::ways::Batch batch;
     // How many operations were started without a request since the program last waited for a flush of
     // everything.
     std::uint32_t unwatched = 0;

@@ -178,7 +178,7 @@ def test_windows_are_replayed(offpath, tmp_path):
     """A get from a rank that computes ends in time if a device serves it, otherwise when that rank calls."""
 
     def get(found):
-        found["windows"] = [{"comm": 0, "bytes": 100_000}]
+        found["windows"] = [{"comm": 0, "bytes": 100_000, "busy": 1}]
         window = {"site": 0, "window": 0}
         found["calls"] = [
             {"call": "Get", "peer": 1, "bytes": 100_000} | window,

@@ -1,7 +1,7 @@
 // Puts and gets of a window on the host's way. Those of each passive epoch use the host's MPI or the device,
-// whichever measured faster for their size (epoch_trial.h). One rank may decide this alone, because puts and
-// gets are not ordered before a flush, and a flush here completes both kinds. Updates and locks stay on the
-// window's way: updates are atomic to each other, and locks exclude each other, only on one way.
+// whichever measured faster for their size (ways/epoch_trial.h). One rank may decide this alone, because puts
+// and gets are not ordered before a flush, and a flush here completes both kinds. Updates and locks stay on
+// the window's way: updates are atomic to each other, and locks exclude each other, only on one way.
 //
 // The device serves puts and gets only while the target's lock is held. Open MPI's MPI_Win_lock returns
 // before it holds the lock. The first epoch under each lock therefore uses the host's MPI; once it has been

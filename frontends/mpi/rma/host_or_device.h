@@ -8,7 +8,7 @@
 //   MPI_Barrier and the other collectives that no rank leaves before all have entered, on the communicator of
 //                    which the window was made. Only MPI_Win_lock_all may be held there, no other epoch
 //
-// There the ranks compare how much time they spent outside MPI (time_in_mpi.h, host_or_device_choice.h), and
+// There the ranks compare how much time they spent outside MPI (time_in_mpi.h, ways/way_choice.h), and
 // whether one of them has met a lost device. The other way's window is made when it is first needed.
 //
 // A window whose way is fixed to the device leaves it only after a loss, and for good. A rank may leave a

@@ -18,13 +18,19 @@
 
 #include "communicators/communicators.h"
 #include "datatypes/type_shapes.h"
-#include "epoch_trial.h"
-#include "host_or_device_choice.h"
 #include "runtime/counter.h"
 #include "runtime/staging.h"
 #include "runtime/time_in_mpi.h"
+#include "ways/epoch_trial.h"
+#include "ways/way_choice.h"
 
 namespace offpath::mpi {
+
+using ways::EpochTrial;
+using ways::Evidence;
+using ways::Way;
+using ways::WayChoice;
+using ways::WayPace;
 
 enum class WayRule : std::uint8_t;
 enum class Moved : std::uint8_t { put, get };

@@ -100,6 +100,7 @@ class Writer:
         self.product_s = kernels["bspmm.flop_s"] * 2.0 * options.tile**3
         self.sums: list[Request | None] = [None] * (options.lookahead + 1)
         self.sum = 0
+        self.rank.allocates()
         self.rank.window(self.problem.room * self.bytes)
         self.rank.window(8 if rank == 0 else 0)
 

@@ -56,8 +56,9 @@ class RankWriter:
         return len(self._communicators) - 1
 
     def window(self, size: int, comm: int = 0) -> int:
-        """The number of a window in which this rank exposes `size` bytes."""
-        self._windows.append({"comm": comm, "bytes": size})
+        """The number of a window in which this rank exposes `size` bytes of MPI's memory, after a set-up in
+        which ranks computed."""
+        self._windows.append({"comm": comm, "bytes": size, "allocated": 1, "busy": 1})
         return len(self._windows) - 1
 
     def compute(self, seconds: float) -> None:
@@ -67,6 +68,10 @@ class RankWriter:
 
     def computes_s(self) -> float:
         return self._total_s
+
+    def allocates(self) -> None:
+        """What the rank puts from and gets into is memory of MPI_Alloc_mem. The call itself is left out."""
+        self._number({"call": "Alloc_mem"})
 
     def call(self, name: str, tests: int = 0, **fields: Any) -> None:
         """A call that leaves no request, such as `call("Send", comm=0, peer=1, tag=7, bytes=8)`. `tests` is

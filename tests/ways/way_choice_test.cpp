@@ -1,15 +1,14 @@
-// The choice between the two ways of a window (frontends/mpi/rma/host_or_device_choice.h), and how often
-// ranks compare.
-#include "rma/host_or_device_choice.h"
+// The choice between the two ways of a window (ways/way_choice.h), and how often ranks compare.
+#include "ways/way_choice.h"
 
 #include <gtest/gtest.h>
 
 namespace {
 
-using offpath::mpi::Evidence;
-using offpath::mpi::Way;
-using offpath::mpi::WayChoice;
-using offpath::mpi::WayPace;
+using offpath::ways::Evidence;
+using offpath::ways::Way;
+using offpath::ways::WayChoice;
+using offpath::ways::WayPace;
 
 constexpr std::uint64_t ms = 1'000'000;
 

@@ -1,5 +1,6 @@
 // EpochTrial: finds the faster way for the puts, or the gets, of one size by trying both. Pure. A trial
-// belongs to one process and needs no agreement: puts and gets of an epoch may go either way (epochs.h).
+// belongs to one process and needs no agreement: puts and gets of an epoch may go either way
+// (frontends/mpi/rma/epochs.h).
 //
 // A sample is the time from an epoch's first operation to the end of its flush. Epochs with another number of
 // operations restart the trial.
@@ -13,9 +14,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "host_or_device_choice.h"
+#include "ways/way_choice.h"
 
-namespace offpath::mpi {
+namespace offpath::ways {
 
 class alignas(64) EpochTrial {
   public:
@@ -92,4 +93,4 @@ class alignas(64) EpochTrial {
     Way lead_ = Way::host;
 };
 
-}  // namespace offpath::mpi
+}  // namespace offpath::ways

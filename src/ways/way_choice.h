@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace offpath::mpi {
+namespace offpath::ways {
 
 enum class Way : std::uint8_t { host, device };
 
@@ -78,4 +78,4 @@ class WayPace {
     int every_ = 1;
 };
 
-}  // namespace offpath::mpi
+}  // namespace offpath::ways

@@ -1,12 +1,12 @@
-// The comparison of the two ways for puts and gets of one size (frontends/mpi/rma/epoch_trial.h).
-#include "rma/epoch_trial.h"
+// The comparison of the two ways for puts and gets of one size (ways/epoch_trial.h).
+#include "ways/epoch_trial.h"
 
 #include <gtest/gtest.h>
 
 namespace {
 
-using offpath::mpi::EpochTrial;
-using offpath::mpi::Way;
+using offpath::ways::EpochTrial;
+using offpath::ways::Way;
 
 // Runs epochs with these costs. Returns how many went by the device.
 int run(EpochTrial& trial, int epochs, std::uint64_t host_ns, std::uint64_t device_ns,
