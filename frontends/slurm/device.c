@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { start_ms = 10000, end_ms = 3000, most_log_lines = 5 };
@@ -21,7 +22,6 @@ static void place_device(spank_t spank, offpath_step_t* step) {
     cpu_set_t of_step;
     cpu_set_t of_job;
     uint32_t each = 1;
-    char list[4096];
     CPU_ZERO(&step->place.cpus);
     if (!offpath_cores_read("/sys/devices/system/cpu", &cores)) return;
     allocated(spank, S_STEP_ALLOC_CORES, &of_step);
@@ -29,12 +29,13 @@ static void place_device(spank_t spank, offpath_step_t* step) {
     spank_get_item(spank, S_STEP_CPUS_PER_TASK, &each);
     offpath_device_place(&cores, &of_step, &of_job, (size_t)step->tasks * each, step->options.cores,
                          &step->place);
-    if (step->place.shared && offpath_cpus_format(&step->place.cpus, list, sizeof list))
-        offpath_step_say(
-            step,
-            "the step has no core that its tasks leave free: they share core %s with the device, which is "
-            "slow; ask for one core more on each node [OFP-0602]",
-            list);
+}
+
+// A mapping that the tasks share. If there is none, every task says what one of them should.
+static void make_flag(offpath_step_t* step) {
+    void* const flag =
+        mmap(NULL, sizeof *step->told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    step->told = flag == MAP_FAILED ? NULL : flag;
 }
 
 static void make_directory(spank_t spank, offpath_step_t* step) {
@@ -55,6 +56,7 @@ static void make_directory(spank_t spank, offpath_step_t* step) {
 
 void offpath_device_prepare(spank_t spank, offpath_step_t* step) {
     place_device(spank, step);
+    make_flag(step);
     make_directory(spank, step);
 }
 
@@ -101,13 +103,35 @@ void offpath_device_start(spank_t spank, offpath_step_t* step, pid_t first_task)
     free(environment);
 }
 
+static void say_shared(const offpath_step_t* step, const cpu_set_t* cpus) {
+    char list[4096];
+    if ((step->told != NULL && atomic_exchange(step->told, true)) ||
+        !offpath_cpus_format(cpus, list, sizeof list))
+        return;
+    if (step->place.shared)
+        offpath_step_say(
+            step,
+            "the step has no core that its tasks leave free: they share core %s with the device, which is "
+            "slow; ask for one core more on each node [OFP-0602]",
+            list);
+    else
+        offpath_step_say(step,
+                         "a task is bound to core %s of the device, which is slow; leave this core out of "
+                         "--cpu-bind [OFP-0602]",
+                         list);
+}
+
 void offpath_device_leave(const offpath_step_t* step) {
     cpu_set_t mine;
-    cpu_set_t device;
+    cpu_set_t common;
     if (sched_getaffinity(0, sizeof mine, &mine) != 0) return;
-    CPU_AND(&device, &mine, &step->place.cpus);
-    CPU_XOR(&mine, &mine, &device);
-    if (CPU_COUNT(&device) > 0 && CPU_COUNT(&mine) > 0) sched_setaffinity(0, sizeof mine, &mine);
+    CPU_AND(&common, &mine, &step->place.cpus);
+    if (CPU_COUNT(&common) == 0) return;
+    CPU_XOR(&mine, &mine, &common);
+    if (step->place.shared || CPU_COUNT(&mine) == 0)
+        say_shared(step, &common);
+    else
+        sched_setaffinity(0, sizeof mine, &mine);
 }
 
 static void show_log(const offpath_step_t* step) {
@@ -147,4 +171,6 @@ void offpath_device_end(offpath_step_t* step) {
     }
     rmdir(step->dir);
     step->dir[0] = '\0';
+    if (step->told != NULL) munmap(step->told, sizeof *step->told);
+    step->told = NULL;
 }

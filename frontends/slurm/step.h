@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <slurm/spank.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 typedef struct {
@@ -20,6 +21,7 @@ typedef struct {
     char dir[PATH_MAX];  // empty: no daemon is to start
     int dir_descriptor;  // the user may rename the directory, so its files are removed through this
     offpath_device_place_t place;
+    atomic_bool* told;  // whether a task has said that it shares a core with the device; in shared memory
     offpath_process_t device;
 } offpath_step_t;
 

@@ -9,6 +9,7 @@ import pytest
 from offpath.artifacts import find_artifacts
 from offpath.errors import NamespacesUnavailable, OffpathError
 from offpath.lab import sandbox
+from slurm_user import running
 
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
 
@@ -89,3 +90,19 @@ def eventually(condition, seconds: float = 10.0) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+@pytest.fixture(scope="module")
+def slurm_cluster(build, namespaces):
+    with running(build, environment()) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm(slurm_cluster):
+    """A cluster of two nodes that runs Slurm. A test fails if it leaves something there."""
+    yield slurm_cluster
+    slurm_cluster.run("scancel", "--user=root")
+    assert eventually(slurm_cluster.clean, 30), slurm_cluster.shell(
+        f"squeue; ps -ef; ls {slurm_cluster.room}/steps; tail -n 20 {slurm_cluster.room}/*.log"
+    )

@@ -1,127 +1,18 @@
 """The plug-in for Slurm, with Slurm's own daemons on the nodes of a lab."""
 
-import json
 import os
 import re
-import select
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from conftest import NOBODY, environment, eventually
-from offpath.lab import owner, sandbox
+from conftest import NOBODY, eventually
 from offpath.units import format_cpus
-
-TOOLS = ("slurmctld", "slurmd", "srun", "sbatch", "munged")
-# Messages of the tests are small. Ranks may be root, and use the lab's network.
-SETTINGS = {
-    "OFFPATH_MIN_BYTES": "0",
-    "OMPI_MCA_btl_tcp_if_include": "v0",
-    "UCX_NET_DEVICES": "v0",
-    "UCX_MEM_MMAP_HOOK_MODE": "none",
-}
-OFFLOADED = re.compile(r"offpath: offloaded ([1-9]\d*) of \1 collectives")
-# Prints a rank's cores, then the cores, user, OOM killer's score and process of its node's device.
-CORES = """
-mine() { sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$1/status; }
-device=$(cat "$OFFPATH_DIR"/*.pid) || device=none
-about="$(stat -c %u /proc/$device) $(cat /proc/$device/oom_score_adj)"
-echo "$(hostname) rank $(mine self) device $(mine $device) $about $device"
-"""
-
-
-class Slurm:
-    """A cluster of two nodes that is up."""
-
-    def __init__(self, process: subprocess.Popen, room: str, build: Path):
-        self.process, self.room, self.build = process, room, build
-
-    def run(self, *command: str, user: int | None = None, limit_s: float = 60, **variables: str):
-        request = {
-            "command": command,
-            "environment": SETTINGS | variables,
-            "limit_s": limit_s,
-            "user": user,
-        }
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        return subprocess.CompletedProcess(command, answer["code"], answer["out"], answer["error"])
-
-    def shell(self, script: str, **variables: str) -> str:
-        return self.run("sh", "-c", script, **variables).stdout
-
-    def program(self, name: str) -> str:
-        return str(self.build / "bin" / name)
-
-    def daemons(self) -> list[str]:
-        # The brackets keep the shell's own command line from matching.
-        return self.shell(f"pgrep -f -- '--di[r] {self.room}/steps'").split()
-
-    def clean(self) -> bool:
-        """Whether no job, daemon or directory of a step is left."""
-        return not self.daemons() and not self.shell(f"ls {self.room}/steps; squeue -h")
-
-
-@pytest.fixture(scope="module")
-def cluster(build, namespaces):
-    missing = [tool for tool in TOOLS if shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin") is None]
-    if missing:
-        pytest.skip(f"Slurm is not installed: no {', '.join(missing)}")
-    if not (build.root / "lib/offpath_spank.so").exists():
-        pytest.skip("the plug-in for Slurm is not built: Slurm's headers were missing")
-    if len(os.sched_getaffinity(0)) != os.cpu_count():
-        pytest.skip("Slurm needs all cores of the machine, and some are not for this process")
-    if os.geteuid() != 0 or not sandbox.probe():
-        pytest.skip("Slurm's daemons need root")
-    process = subprocess.Popen(
-        [
-            *sandbox.unshare_command(privileged=True),
-            sys.executable,
-            str(Path(__file__).with_name("slurm_cluster.py")),
-            "dir=ROOM/steps",
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(
-            **{sandbox.INSIDE: owner.mark()},
-            PATH=f"{os.environ['PATH']}:/usr/sbin",
-            OFFPATH_BUILD=str(build.root),
-            OMPI_ALLOW_RUN_AS_ROOT="1",
-            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-        ),
-    )
-    try:
-        assert process.stdout is not None
-        ready, _, _ = select.select([process.stdout], [], [], 120)
-        first = process.stdout.readline() if ready else ""
-        assert first, "Slurm did not start: its logs are above"
-        yield Slurm(process, json.loads(first)["room"], build.root)
-    finally:
-        process.kill()
-        process.communicate()
-
-
-@pytest.fixture
-def slurm(cluster):
-    yield cluster
-    cluster.run("scancel", "--user=root")
-    assert eventually(cluster.clean, 30), cluster.shell(
-        f"squeue; ps -ef; ls {cluster.room}/steps; tail -n 20 {cluster.room}/*.log"
-    )
-
-
-def fft3d(slurm, name="fft3d"):
-    return (slurm.program(name), "--n", "32", "--iterations", "2")
+from slurm_user import CORES, OFFLOADED, cpus
 
 
 def test_srun_offloads_by_one_option(slurm):
-    done = slurm.run("srun", "--mpi=pmix", "--offpath", "-N2", "--exclusive", *fft3d(slurm))
+    done = slurm.run("srun", "--mpi=pmix", "--offpath", "-N2", "--exclusive", *slurm.fft3d())
     assert done.returncode == 0 and "verification passed" in done.stdout, done.stderr
     assert OFFLOADED.search(done.stderr), done.stderr
 
@@ -134,7 +25,7 @@ def test_without_the_option_nothing_changes(slurm):
 def test_a_program_with_mpich_starts_by_pmi2(slurm):
     if not Path(slurm.program("fft3d-mpich")).exists():
         pytest.skip("MPICH is not installed")
-    done = slurm.run("srun", "--mpi=pmi2", "--offpath", "-N2", "--exclusive", *fft3d(slurm, "fft3d-mpich"))
+    done = slurm.run("srun", "--mpi=pmi2", "--offpath", "-N2", "--exclusive", *slurm.fft3d("fft3d-mpich"))
     assert done.returncode == 0 and "verification passed" in done.stdout, done.stderr
     assert OFFLOADED.search(done.stderr), done.stderr
 
@@ -144,8 +35,8 @@ def test_a_batch_script_offloads_its_steps(slurm, tmp_path):
     script.write_text(
         "#!/bin/sh\n#SBATCH --offpath\n#SBATCH --nodes=2 --exclusive\n"
         "export OFFPATH_VERBOSE=1\n"
-        f"srun {' '.join(fft3d(slurm))}\n"
-        f"echo second >&2; srun --offpath=off {' '.join(fft3d(slurm))}\n"
+        f"srun {' '.join(slurm.fft3d())}\n"
+        f"echo second >&2; srun --offpath=off {' '.join(slurm.fft3d())}\n"
     )
     done = slurm.run("sbatch", f"--output={tmp_path}/out", str(script))
     assert done.returncode == 0 and eventually(lambda: not slurm.shell("squeue -h"), 60), done.stderr
@@ -156,7 +47,7 @@ def test_a_batch_script_offloads_its_steps(slurm, tmp_path):
 
 
 def test_variables_go_through_and_win(slurm):
-    program = fft3d(slurm)
+    program = slurm.fft3d()
     done = slurm.run("srun", "--offpath", "-N2", "--exclusive", *program, OFFPATH_MIN_BYTES="1073741824")
     assert done.returncode == 0 and "offpath: offloaded 0 of" in done.stderr, done.stderr
     done = slurm.run("srun", "--offpath", "-N2", "--exclusive", *program, OFFPATH="off")
@@ -187,18 +78,10 @@ def test_a_step_without_a_free_core_is_told(slurm):
     assert done.stderr.count("the step has no core that its tasks leave free") == 2, done.stderr
 
 
-def cpus(words: str) -> set[int]:
-    found = set()
-    for part in words.split(","):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
-
-
 def waiting_job(slurm, tmp_path) -> str:
     """A job with a step that has devices on two nodes and does not end. Returns its number."""
     script = tmp_path / "job.sh"
-    script.write_text("#!/bin/sh\nsrun --offpath=mpi=none -N2 sleep 600\n")
+    script.write_text("#!/bin/sh\nsrun --offpath=mpi=none -N2 -n4 sleep 600\n")
     done = slurm.run("sbatch", "--parsable", "-N2", "--exclusive", f"--output={tmp_path}/out", str(script))
     assert eventually(lambda: len(slurm.daemons()) == 2, 30), done.stderr
     return done.stdout.strip()

@@ -1,0 +1,120 @@
+"""A cluster of Slurm for tests: its daemons on the nodes of a lab, and commands as a user of it."""
+
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from offpath.lab import owner, sandbox
+
+TOOLS = ("slurmctld", "slurmd", "srun", "sbatch", "munged")
+# Messages of the tests are small. Ranks may be root, and use the lab's network.
+SETTINGS = {
+    "OFFPATH_MIN_BYTES": "0",
+    "OMPI_MCA_btl_tcp_if_include": "v0",
+    "UCX_NET_DEVICES": "v0",
+    "UCX_MEM_MMAP_HOOK_MODE": "none",
+}
+OFFLOADED = re.compile(r"offpath: offloaded ([1-9]\d*) of \1 collectives")
+# Prints a rank's cores, then the cores, user, OOM killer's score and process of its node's device.
+CORES = """
+mine() { sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$1/status; }
+device=$(cat "$OFFPATH_DIR"/*.pid) || device=none
+about="$(stat -c %u /proc/$device) $(cat /proc/$device/oom_score_adj)"
+echo "$(hostname) rank $(mine self) device $(mine $device) $about $device"
+"""
+
+
+class Slurm:
+    """A cluster of two nodes that is up."""
+
+    def __init__(self, process: subprocess.Popen, room: str, build: Path):
+        self.process, self.room, self.build = process, room, build
+
+    def run(self, *command: str, user: int | None = None, limit_s: float = 60, **variables: str):
+        request = {
+            "command": command,
+            "environment": SETTINGS | variables,
+            "limit_s": limit_s,
+            "user": user,
+        }
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        return subprocess.CompletedProcess(command, answer["code"], answer["out"], answer["error"])
+
+    def shell(self, script: str, **variables: str) -> str:
+        return self.run("sh", "-c", script, **variables).stdout
+
+    def program(self, name: str) -> str:
+        return str(self.build / "bin" / name)
+
+    def daemons(self) -> list[str]:
+        # The brackets keep the shell's own command line from matching.
+        return self.shell(f"pgrep -f -- '--di[r] {self.room}/steps'").split()
+
+    def clean(self) -> bool:
+        """Whether no job, daemon or directory of a step is left."""
+        return not self.daemons() and not self.shell(f"ls {self.room}/steps; squeue -h")
+
+    def fft3d(self, name: str = "fft3d") -> tuple[str, ...]:
+        """The words of a program that offloads collectives and verifies their results."""
+        return (self.program(name), "--n", "32", "--iterations", "2")
+
+
+@contextlib.contextmanager
+def running(build, environment: dict[str, str]):
+    """Starts the cluster, and ends it. Skips the test where Slurm cannot run."""
+    missing = [tool for tool in TOOLS if shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin") is None]
+    if missing:
+        pytest.skip(f"Slurm is not installed: no {', '.join(missing)}")
+    if not (build.root / "lib/offpath_spank.so").exists():
+        pytest.skip("the plug-in for Slurm is not built: Slurm's headers were missing")
+    if len(os.sched_getaffinity(0)) != os.cpu_count():
+        pytest.skip("Slurm needs all cores of the machine, and some are not for this process")
+    if os.geteuid() != 0 or not sandbox.probe():
+        pytest.skip("Slurm's daemons need root")
+    process = subprocess.Popen(
+        [
+            *sandbox.unshare_command(privileged=True),
+            sys.executable,
+            str(Path(__file__).with_name("slurm_cluster.py")),
+            "dir=ROOM/steps",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment
+        | {
+            sandbox.INSIDE: owner.mark(),
+            "PATH": f"{os.environ['PATH']}:/usr/sbin",
+            "OFFPATH_BUILD": str(build.root),
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        },
+    )
+    try:
+        assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], 120)
+        first = process.stdout.readline() if ready else ""
+        assert first, "Slurm did not start: its logs are above"
+        yield Slurm(process, json.loads(first)["room"], build.root)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def cpus(words: str) -> set[int]:
+    found = set()
+    for part in words.split(","):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
