@@ -1,6 +1,8 @@
 """Runs Slurm's own daemons on the nodes of a lab, and commands as a user of that cluster.
 
-Usage: python slurm_cluster.py WORDS...    (of the plug-in's line in plugstack.conf; ROOM becomes DIRECTORY)
+Usage: python slurm_cluster.py GROUPS WORDS...
+WORDS are those of the plug-in's line in plugstack.conf; ROOM becomes DIRECTORY. GROUPS is empty, or the name
+before `-NODE` of the nodes' control groups, to which Slurm then confines steps.
 It is started as `unshare` starts a lab (offpath.lab.sandbox), so that all daemons end with it. It prints
 `{"room": DIRECTORY}` when the nodes are idle. Then it reads one JSON object a line:
     {"command": [...], "environment": {...}, "limit_s": SECONDS, "user": UID or null}
@@ -20,6 +22,7 @@ from pathlib import Path
 from offpath.artifacts import find_artifacts
 from offpath.lab import network
 from offpath.lab.cluster import Cluster, LabSpec
+from offpath.lab.node import Node
 
 NODES = 2
 _READY_S = 60.0
@@ -38,8 +41,8 @@ TmpFS={room}/tmp-%n
 SlurmctldPidFile={room}/slurmctld.pid
 SlurmdPidFile={room}/slurmd-%n.pid
 PlugStackConfig={room}/plugstack.conf
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/affinity
+ProctrackType={track}
+TaskPlugin={task}
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 MpiDefault=pmix
@@ -58,16 +61,37 @@ def hardware() -> str:
     return re.sub(r"NodeName=\S+ | RealMemory=\S+|UpTime=.*", "", said).strip()
 
 
-def configure(room: Path, plugin: Path, arguments: list[str]) -> Path:
+def configure(room: Path, plugin: Path, arguments: list[str], confines: bool) -> Path:
     cores = hardware()
     nodes = "\n".join(
         f"NodeName={network.node_name(i)} NodeAddr={network.node_address(i)} {cores}" for i in range(NODES)
     )
-    (room / "slurm.conf").write_text(_SLURM_CONF.format(head=network.HEAD_ADDRESS, room=room, nodes=nodes))
+    (room / "slurm.conf").write_text(
+        _SLURM_CONF.format(
+            head=network.HEAD_ADDRESS,
+            room=room,
+            nodes=nodes,
+            track="proctrack/cgroup" if confines else "proctrack/linuxproc",
+            task="task/affinity,task/cgroup" if confines else "task/affinity",
+        )
+    )
     (room / "plugstack.conf").write_text(" ".join(["required", str(plugin), *arguments]) + "\n")
-    # Nodes have no control groups, and this plug-in of Slurm is content without them.
-    (room / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+    # This plug-in of Slurm is content with nodes that have no control groups.
+    constrain = "yes" if confines else "no"
+    (room / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\nConstrainCores={constrain}\n")
     return room / "slurm.conf"
+
+
+def in_groups(groups: str, node: Node, command: list[str]) -> list[str]:
+    """Runs a command of a node in its control groups. The command sees nothing above them."""
+    join = 'for kind in cpuset freezer; do echo $$ >/sys/fs/cgroup/$kind/$0/cgroup.procs; done; exec "$@"'
+    mount = """mount -t tmpfs tmpfs /sys/fs/cgroup
+        for kind in cpuset freezer; do
+            mkdir /sys/fs/cgroup/$kind; mount -t cgroup -o $kind cgroup /sys/fs/cgroup/$kind
+        done
+        exec "$@" """
+    inside = ["unshare", "--cgroup", "--mount", "sh", "-ec", mount, "sh", *command]
+    return ["sh", "-ec", join, f"{groups}-{node.name}", *node.command(inside)]
 
 
 def start(room: Path, name: str, command: list[str]) -> subprocess.Popen:
@@ -98,7 +122,7 @@ def idle(nodes: int) -> bool:
     return said.strip() == f"idle {nodes}"
 
 
-def main(arguments: list[str]) -> None:
+def main(groups: str, arguments: list[str]) -> None:
     artifacts = find_artifacts()
     with Cluster(LabSpec(nodes=NODES, turns_us=None), artifacts, namespaced=True) as cluster:
         room = cluster.room
@@ -113,6 +137,7 @@ def main(arguments: list[str]) -> None:
                 room,
                 artifacts.root / "lib/offpath_spank.so",
                 [word.replace("ROOM", str(room)) for word in arguments],
+                bool(groups),
             )
         )
         os.environ["SLURMSTEPD_OOM_ADJ"] = "-1000"  # as Slurm's task/cgroup sets it
@@ -129,7 +154,8 @@ def main(arguments: list[str]) -> None:
             time.sleep(0.05)
         start(room, "slurmctld", ["slurmctld", "-D"])
         for node in cluster.nodes:
-            start(room, node.name, node.command(["slurmd", "-D", "-N", node.name]))
+            slurmd = ["slurmd", "-D", "-N", node.name]
+            start(room, node.name, in_groups(groups, node, slurmd) if groups else node.command(slurmd))
         until = time.monotonic() + _READY_S
         while not idle(NODES) and time.monotonic() < until:
             time.sleep(0.2)
@@ -147,7 +173,7 @@ if __name__ == "__main__":
     # Process 1 reaps what the daemons leave.
     worker = os.fork()
     if worker == 0:
-        main(sys.argv[1:])
+        main(sys.argv[1], sys.argv[2:])
     else:
         while True:
             process, status = os.wait()
