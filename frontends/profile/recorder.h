@@ -179,6 +179,7 @@ class Recorder {
 
     std::uint64_t entered_ = 0, left_ = 0, compute_ = 0, inside_ = 0, tests_ = 0;
     std::uint64_t total_compute_ = 0, posts_ = 0;
+    std::uint64_t polled_ = 0;  // inside tests that found nothing
     bool resting_ = false;
     std::vector<Message> rest_;  // the calls of the loop
     const Message* expected_ = nullptr;

@@ -52,6 +52,7 @@ class Advice:
     unsupported: dict[str, dict] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     verified: dict[str, float] = field(default_factory=dict)
+    polled_s: float = 0.0  # of a rank, inside tests that found nothing
 
     @property
     def band_percent(self) -> float:
@@ -59,19 +60,29 @@ class Advice:
 
     @property
     def error_s(self) -> float:
-        """How far the replay without offload is from the measured run."""
-        return abs(self.host_s - self.measured_s)
+        """How far the replay without offload, with the work between tests, is from the measured run."""
+        return abs(self.all_host_s - self.measured_s)
+
+    @property
+    def tested_s(self) -> float:
+        """Tests in vain that are no waiting. Replays do not repeat them, and devices do not shorten them.
+        Some programs work little between two tests, so their tests are their work."""
+        return min(self.polled_s, max(0.0, self.measured_s - self.host_s)) if self.here else 0.0
+
+    @property
+    def all_host_s(self) -> float:
+        return self.host_s + self.tested_s
 
     @property
     def gain_percent(self) -> float:
-        return 100 * (self.host_s - self.offpath_s) / self.host_s if self.host_s > 0 else 0.0
+        return 100 * (self.host_s - self.offpath_s) / self.all_host_s if self.host_s > 0 else 0.0
 
     @property
     def gain_range(self) -> tuple[float, float]:
         """The gain if the model's error were all in either replay."""
         if self.host_s <= 0:
             return (0.0, 0.0)
-        spread = 100 * self.error_s / max(self.host_s, self.measured_s)
+        spread = 100 * self.error_s / max(self.all_host_s, self.measured_s)
         return (self.gain_percent - spread, self.gain_percent + spread)
 
     @property
@@ -79,7 +90,7 @@ class Advice:
         """With offload: the measured time, scaled by the replays' ratio, where the platform is this one."""
         if not self.here or self.host_s <= 0:
             return self.offpath_s
-        return self.measured_s * self.offpath_s / self.host_s
+        return self.measured_s * (1 - self.gain_percent / 100)
 
     def as_json(self) -> dict:
         low, high = self.gain_range
@@ -95,6 +106,7 @@ class Advice:
             "gain_low_percent": low,
             "gain_high_percent": high,
             "model_error_s": self.error_s,
+            "tested_s": self.tested_s,
             "unsupported": self.unsupported,
             "notes": self.notes,
             "band_percent": self.band_percent,
@@ -209,6 +221,7 @@ def advise_on(profile: Profile, path: Path, nodes: int, artifacts: Artifacts, he
         here=here and used == profile.nodes,
         unsupported=host["unsupported"],
         notes=[note] if note else [],
+        polled_s=profile.polled_s,
     )
     if host["lost_calls"]:
         found.notes.append(
@@ -218,6 +231,11 @@ def advise_on(profile: Profile, path: Path, nodes: int, artifacts: Artifacts, he
     if found.unsupported:
         named = ", ".join(f"{what['count']} MPI_{name}" for name, what in found.unsupported.items())
         found.notes.append(f"not simulated, and taken to last as long as measured: {named}")
+    if found.tested_s > _MATTERS * found.measured_s:
+        found.notes.append(
+            f"{units.format_seconds(found.tested_s)} of each rank are tests that find nothing, beside what"
+            " the replay waits: taken to last as long with devices"
+        )
     if found.here and found.error_s > _ENOUGH * found.measured_s:
         found.notes.append(
             "the replay without offload is far from the measured run, so the prediction is worth little:"

@@ -61,6 +61,11 @@ class Profile:
         return max(rank["end_s"] - rank["begin_s"] for rank in self.ranks)
 
     @property
+    def polled_s(self) -> float:
+        """Time inside tests that found nothing, per rank. Older profiles do not have it."""
+        return sum(rank.get("polled_s", 0.0) for rank in self.ranks) / len(self.ranks)
+
+    @property
     def nodes(self) -> int:
         return len({rank["node"] for rank in self.ranks})
 

@@ -29,6 +29,14 @@ def _program(mpi):
         pytest.skip(str(error))
 
 
+def _nodes(sequence):
+    for node in sequence:
+        if isinstance(node, dict):
+            yield from _nodes(node["body"])
+        else:
+            yield node
+
+
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_a_program_is_profiled_and_replayed(offpath, tmp_path, mpi):
     program = _program(mpi)
@@ -56,6 +64,10 @@ def test_a_program_is_profiled_and_replayed(offpath, tmp_path, mpi):
     ranks = profiles.read(profile).ranks
     loops = [node for node in ranks[0]["sequence"] if isinstance(node, dict)]
     assert loops and loops[0]["body"]
+    tests = sum(node[4] for node in _nodes(ranks[0]["sequence"]))
+    assert (ranks[0]["polled_s"] > 0) == (tests > 0) and ranks[0]["polled_s"] < profiles.read(
+        profile
+    ).measured_s
     # The computation after many short calls is not theirs.
     counted = profiles.sites_of(profiles.read(profile)).values()
     before = {site.call: site.compute_s for site in counted}
@@ -223,6 +235,18 @@ def test_gains_within_the_noise_are_no_change():
     assert found.as_json()["verdict"] == "faster" and found.as_json()["verified"] == {}
     found.offpath_s = 1.2
     assert found.as_json()["verdict"] == "slower"
+
+
+def test_tests_that_are_the_programs_work_are_no_gain_of_devices():
+    found = advise.Advice("p", 2, 2, 20.0, 6.0, 5.0, True, polled_s=13.0)
+    assert found.tested_s == 13 and found.gain_percent == pytest.approx(100 / 19)
+    assert found.error_s == pytest.approx(1) and found.predicted_s == pytest.approx(20 * 18 / 19)
+    # Where the replay lasts as long as the run, the program only waited with its tests.
+    found.host_s = 20.0
+    assert found.tested_s == 0 and found.gain_percent == pytest.approx(75)
+    # Elsewhere nobody knows how long they take.
+    found.host_s, found.here = 6.0, False
+    assert found.tested_s == 0 and found.gain_percent == pytest.approx(100 / 6)
 
 
 def test_a_program_is_profiled_and_timed_in_a_lab(offpath, tmp_path):
