@@ -105,23 +105,35 @@ static bool take_last(const offpath_cores_t* cores, const cpu_set_t* set, unsign
     return true;
 }
 
-static size_t cpus_of(const offpath_cores_t* cores, const cpu_set_t* set) {
-    size_t cpus = 0;
+void offpath_cores_cpus(const offpath_cores_t* cores, const cpu_set_t* some, cpu_set_t* cpus) {
+    CPU_ZERO(cpus);
     for (size_t i = 0; i < cores->count; ++i)
-        if (CPU_ISSET(i, set)) cpus += (size_t)CPU_COUNT(&cores->cpus[i]);
-    return cpus;
+        if (CPU_ISSET(i, some)) CPU_OR(cpus, cpus, &cores->cpus[i]);
+}
+
+// Leaves out the cores that have one of `cpus`.
+static void leave_out(const offpath_cores_t* cores, const cpu_set_t* cpus, cpu_set_t* set) {
+    for (size_t i = 0; i < cores->count; ++i) {
+        cpu_set_t common;
+        CPU_AND(&common, &cores->cpus[i], cpus);
+        if (CPU_COUNT(&common) > 0) CPU_CLR(i, set);
+    }
 }
 
 void offpath_device_place(const offpath_cores_t* cores, const cpu_set_t* step, const cpu_set_t* job,
-                          size_t task_cpus, unsigned wanted, offpath_device_place_t* place) {
+                          const cpu_set_t* others, size_t task_cpus, unsigned wanted,
+                          offpath_device_place_t* place) {
     cpu_set_t outside;
+    cpu_set_t cpus;
     CPU_ZERO(&place->cpus);
     place->shared = false;
+    offpath_cores_cpus(cores, step, &cpus);
     if (take_last(cores, step, wanted, place) &&
-        task_cpus + (size_t)CPU_COUNT(&place->cpus) <= cpus_of(cores, step))
+        task_cpus + (size_t)CPU_COUNT(&place->cpus) <= (size_t)CPU_COUNT(&cpus))
         return;
     CPU_XOR(&outside, job, step);
     CPU_AND(&outside, &outside, job);
+    leave_out(cores, others, &outside);
     if (take_last(cores, &outside, wanted, place)) return;
     place->shared = true;
     for (unsigned fewer = wanted; fewer > 0; --fewer)

@@ -33,12 +33,17 @@ bool offpath_cpus_format(const cpu_set_t* set, char* text, size_t bytes);
 // package; within a package the core with the lowest CPU comes first. Returns false if there are none.
 bool offpath_cores_read(const char* root, offpath_cores_t* cores);
 
-// Chooses `wanted` cores. `step` and `job` are the cores allocated on this node, by Slurm's numbers;
-// `task_cpus` is the number of CPUs that the node's tasks asked for. Cores of the step that its tasks do not
-// need come first, from the last on: Slurm binds tasks to the first ones. Then come cores of the job outside
-// the step. If there are none either, the device shares the step's last cores with the tasks.
+// The CPUs of some cores.
+void offpath_cores_cpus(const offpath_cores_t* cores, const cpu_set_t* some, cpu_set_t* cpus);
+
+// Chooses `wanted` cores. `step` and `job` are the cores allocated on this node, by Slurm's numbers; `others`
+// are the CPUs that other steps of the job use; `task_cpus` is the number of CPUs that the node's tasks asked
+// for. Cores of the step that its tasks do not need come first, from the last on: Slurm binds tasks to the
+// first ones. Then come cores of the job outside the step that no other step uses. If there are none either,
+// the device shares the step's last cores with the tasks.
 void offpath_device_place(const offpath_cores_t* cores, const cpu_set_t* step, const cpu_set_t* job,
-                          size_t task_cpus, unsigned wanted, offpath_device_place_t* place);
+                          const cpu_set_t* others, size_t task_cpus, unsigned wanted,
+                          offpath_device_place_t* place);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "slurm/device.h"
 
+#include "slurm/claims.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { start_ms = 10000, end_ms = 3000, most_log_lines = 5 };
+enum { lock_ms = 1000, start_ms = 10000, end_ms = 3000, most_log_lines = 5 };
 
 static void allocated(spank_t spank, spank_item_t item, cpu_set_t* cores) {
     char* list = NULL;
@@ -17,18 +19,54 @@ static void allocated(spank_t spank, spank_item_t item, cpu_set_t* cores) {
     if (spank_get_item(spank, item, &list) == ESPANK_SUCCESS && list != NULL) offpath_cpus_parse(list, cores);
 }
 
+static void claimed(uint32_t job, offpath_claim_t kind, cpu_set_t* cpus) {
+    FILE* const list = fopen("/proc/net/unix", "re");
+    CPU_ZERO(cpus);
+    if (list == NULL) return;
+    offpath_claims_read(list, job, kind, cpus);
+    fclose(list);
+}
+
+// A step that began earlier had no way to know that Slurm would give this step a core of its device.
+static void say_met(const offpath_step_t* step, const cpu_set_t* mine, const cpu_set_t* devices) {
+    char list[4096];
+    cpu_set_t common;
+    CPU_AND(&common, mine, devices);
+    if (!step->place.shared && CPU_COUNT(&common) > 0 && offpath_cpus_format(&common, list, sizeof list))
+        offpath_step_say(step,
+                         "core %s of the step has the device of another step of the job, which is slow; run "
+                         "these steps in jobs of their own [OFP-0602]",
+                         list);
+}
+
 static void place_device(spank_t spank, offpath_step_t* step) {
     static offpath_cores_t cores;  // large
     cpu_set_t of_step;
     cpu_set_t of_job;
+    cpu_set_t mine;
+    cpu_set_t others;
+    cpu_set_t devices;
     uint32_t each = 1;
+    uint32_t job = 0;
+    uint32_t number = 0;
     CPU_ZERO(&step->place.cpus);
     if (!offpath_cores_read("/sys/devices/system/cpu", &cores)) return;
     allocated(spank, S_STEP_ALLOC_CORES, &of_step);
     allocated(spank, S_JOB_ALLOC_CORES, &of_job);
     spank_get_item(spank, S_STEP_CPUS_PER_TASK, &each);
-    offpath_device_place(&cores, &of_step, &of_job, (size_t)step->tasks * each, step->options.cores,
+    spank_get_item(spank, S_JOB_ID, &job);
+    spank_get_item(spank, S_JOB_STEPID, &number);
+    offpath_cores_cpus(&cores, &of_step, &mine);
+    const int lock = offpath_claims_lock(job, lock_ms);
+    claimed(job, OFFPATH_CLAIM_TASKS, &others);
+    claimed(job, OFFPATH_CLAIM_DEVICE, &devices);
+    CPU_OR(&others, &others, &devices);
+    offpath_device_place(&cores, &of_step, &of_job, &others, (size_t)step->tasks * each, step->options.cores,
                          &step->place);
+    step->claims[0] = offpath_claim(job, number, OFFPATH_CLAIM_TASKS, &mine);
+    step->claims[1] = offpath_claim(job, number, OFFPATH_CLAIM_DEVICE, &step->place.cpus);
+    if (lock >= 0) close(lock);
+    say_met(step, &mine, &devices);
 }
 
 // A mapping that the tasks share. If there is none, every task says what one of them should.
@@ -171,6 +209,10 @@ void offpath_device_end(offpath_step_t* step) {
     }
     rmdir(step->dir);
     step->dir[0] = '\0';
+    for (int i = 0; i < 2; ++i) {
+        if (step->claims[i] >= 0) close(step->claims[i]);
+        step->claims[i] = -1;
+    }
     if (step->told != NULL) munmap(step->told, sizeof *step->told);
     step->told = NULL;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 void offpath_step_init(offpath_step_t* step) {
-    *step = (offpath_step_t){.dir_descriptor = -1, .device = {.handle = -1, .log = -1}};
+    *step = (offpath_step_t){.dir_descriptor = -1, .claims = {-1, -1}, .device = {.handle = -1, .log = -1}};
     offpath_step_options_init(&step->options);
 }
 

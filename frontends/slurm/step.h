@@ -22,6 +22,7 @@ typedef struct {
     int dir_descriptor;  // the user may rename the directory, so its files are removed through this
     offpath_device_place_t place;
     atomic_bool* told;  // whether a task has said that it shares a core with the device; in shared memory
+    int claims[2];      // of the CPUs of the step and of its device (claims.h); -1: none
     offpath_process_t device;
 } offpath_step_t;
 

@@ -91,6 +91,25 @@ def test_jobs_side_by_side_have_devices_of_their_own(slurm):
         assert all(rank == device for rank, device, _ in tasks), tasks
 
 
+@several_cores
+def test_devices_keep_off_the_cores_of_other_steps(slurm):
+    """Two steps of a job have all cores of each node. The first has been there when the second begins."""
+    step = "srun -n2 --exact --offpath=mpi=none --cpus-per-task"
+    over = f"{slurm.room}/job-over"
+    script = f"""
+        {step}={os.cpu_count() - 1} sh -c 'eval "$CORES"; until [ -e {over} ]; do sleep 0.05; done' &
+        until [ $(ls {slurm.room}/steps/*/*.pid 2>&- | wc -l) = 2 ]; do sleep 0.05; done
+        {step}=1 sh -c 'eval "$CORES"'
+        touch {over}; wait; rm {over}
+    """
+    done = slurm.run("salloc", "-Q", "-N2", "--exclusive", "sh", "-c", script, CORES=CORES)
+    of_nodes = places(done.stdout)
+    assert sorted(of_nodes) == ["node0", "node1"] and done.stderr.count(SHARED) == 2, done
+    for tasks in of_nodes.values():
+        (_, device, one), (late, late_device, another) = tasks
+        assert one != another and device == late == late_device, tasks
+
+
 def test_a_step_ends_with_a_rank_that_dies(slurm, launch):
     """MPICH under PMI-2 leaves the other ranks waiting, so Slurm is asked to end them."""
     option, program = launch

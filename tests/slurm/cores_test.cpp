@@ -41,11 +41,12 @@ offpath_cores_t simple_cores(int count) {
 }
 
 offpath_device_place_t placed(const offpath_cores_t& cores, const char* step, const char* job,
-                              size_t task_cpus, unsigned wanted = 1) {
+                              size_t task_cpus, unsigned wanted = 1, const char* of_others = "") {
     const cpu_set_t of_step = set_of(step);
     const cpu_set_t of_job = set_of(job);
     offpath_device_place_t place{};
-    offpath_device_place(&cores, &of_step, &of_job, task_cpus, wanted, &place);
+    const cpu_set_t others = set_of(of_others);
+    offpath_device_place(&cores, &of_step, &of_job, &others, task_cpus, wanted, &place);
     return place;
 }
 
@@ -63,6 +64,15 @@ TEST(SlurmCores, CoresOfTheJobOutsideTheStepComeNext) {
     const offpath_device_place_t place = placed(simple_cores(8), "0-3", "0-5", 4);
     EXPECT_EQ(text_of(place.cpus), "5");
     EXPECT_FALSE(place.shared);
+}
+
+TEST(SlurmCores, CoresOfOtherStepsAreLeftOut) {
+    const offpath_cores_t cores = simple_cores(8);
+    EXPECT_EQ(text_of(placed(cores, "0-2", "0-7", 3, 1, "3-5,7").cpus), "6");
+    EXPECT_EQ(text_of(placed(cores, "0-2", "0-5", 3, 1, "4-5").cpus), "3");
+    const offpath_device_place_t place = placed(cores, "0-2", "0-5", 3, 1, "3-5");
+    EXPECT_EQ(text_of(place.cpus), "2");
+    EXPECT_TRUE(place.shared);
 }
 
 TEST(SlurmCores, WithoutAFreeCoreTheDeviceSharesTheLastOne) {
