@@ -8,12 +8,14 @@ import importlib
 import signal
 import sys
 from collections.abc import Sequence
-
-import typer
+from typing import TYPE_CHECKING
 
 from offpath import artifacts, console
 from offpath.codes import Code, with_code
 from offpath.errors import OffpathError
+
+if TYPE_CHECKING:
+    import typer
 
 # By its name, in the order of the help: the module of `offpath.commands`, and what it calls the function or,
 # for a group of commands, the group.
@@ -35,9 +37,11 @@ _COMMANDS = {
 _LAUNCHERS = ("run", "advise")  # what follows the first other word is somebody else's command line
 
 
-def make_app(words: Sequence[str] = ()) -> typer.Typer:
+def make_app(words: Sequence[str] = ()) -> "typer.Typer":
     """The command with the one subcommand that the first of `words` names; with all of them if it names
     none."""
+    import typer
+
     app = typer.Typer(
         name="offpath",
         help=(
@@ -63,7 +67,7 @@ def make_app(words: Sequence[str] = ()) -> typer.Typer:
 
 def job_without_options(words: list[str]) -> list[str]:
     """The command line of the job, if `words` are those of `offpath run` without options of its own; else
-    nothing. Typer needs longer to check options, even default ones, than the rest of the start takes."""
+    nothing. To load Typer and check options, even default ones, takes longer than the rest of the start."""
     command, *job = words or [""]
     if command != "run" or not job:
         return []
@@ -99,23 +103,33 @@ def _run() -> int:
     try:
         words = sys.argv[1:]
         if job := job_without_options(words):
-            _find(*_COMMANDS["run"])(job)
-            return 0
-        code = make_app(words)(standalone_mode=False, prog_name="offpath")
-        return code if isinstance(code, int) else 0
+            from offpath import run_job
+
+            return run_job.run(job)
+        return _parse_and_run(words)
     except OffpathError as error:
         message = console.escape(with_code(str(error), error.kind))
         console.err.print(f"[red]offpath: error:[/red] {message}", soft_wrap=True)
         if error.hint:
             console.err.print(f"         {console.escape(error.hint)}", soft_wrap=True)
         return error.code
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+
+
+def _parse_and_run(words: list[str]) -> int:
+    import typer
+
+    try:
+        code = make_app(words)(standalone_mode=False, prog_name="offpath")
+        return code if isinstance(code, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
     except typer.Abort:
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 141
+    except (OffpathError, BrokenPipeError):
+        raise
     except Exception as error:
         show = getattr(error, "show", None)
         if show is None or not hasattr(error, "exit_code"):

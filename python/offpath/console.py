@@ -3,6 +3,7 @@
 `out` and `err` are made when they are first used: a job that prints nothing does not load rich.
 """
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, cast
@@ -45,11 +46,27 @@ def escape(text: str) -> str:
 
 
 def note(message: str) -> None:
-    _err().print(f"[dim]offpath:[/dim] {escape(message)}", soft_wrap=True)
+    _say("offpath:", "dim", "2", message)
 
 
 def warn(code: Code, message: str) -> None:
-    _err().print(f"[yellow]offpath: warning:[/yellow] {escape(with_code(message, code))}", soft_wrap=True)
+    _say("offpath: warning:", "yellow", "33", with_code(message, code))
+
+
+def _say(label: str, style: str, ansi: str, message: str) -> None:
+    """A line on stderr. A job that says little does not load rich for it."""
+    if "err" in globals():
+        _err().print(f"[{style}]{label}[/{style}] {escape(message)}", soft_wrap=True)
+        return
+    marked = f"\033[{ansi}m{label}\033[0m" if _is_coloured() else label
+    print(marked, message, file=sys.stderr, flush=True)
+
+
+def _is_coloured() -> bool:
+    """By the rules that rich follows."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stderr.isatty()
 
 
 def progress() -> "Progress | PlainProgress":

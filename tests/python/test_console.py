@@ -1,6 +1,12 @@
-"""Progress where standard error is a file or a pipe."""
+"""What is said on standard error, on terminals and elsewhere."""
+
+import io
+import sys
+
+import pytest
 
 from offpath import console
+from offpath.codes import Code
 
 
 def test_piped_progress_prints_the_first_step_and_later_ones_now_and_then(monkeypatch, capsys):
@@ -17,3 +23,36 @@ def test_piped_progress_prints_the_first_step_and_later_ones_now_and_then(monkey
         progress.update(task)  # nothing new
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["offpath: 0 of 3 done; ialltoall, 1 MiB", "offpath: 2 of 3 done; ibcast, 1 MiB"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "terminal", "coloured"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+        ({"TERM": "dumb"}, True, False),
+    ],
+)
+def test_a_line_has_the_colour_that_rich_would_give_it(monkeypatch, variables, terminal, coloured):
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    said = {}
+    for with_rich in (False, True):
+        stream = io.StringIO()
+        stream.isatty = lambda: terminal
+        monkeypatch.setattr(sys, "stderr", stream)
+        vars(console).pop("err", None)
+        if with_rich:
+            assert console.err is not None
+        console.warn(Code.OPTION, "a [line] of text")
+        said[with_rich] = stream.getvalue()
+    vars(console).pop("err", None)
+    assert ("\033[33m" in said[False]) == coloured == ("\033[33m" in said[True])
+    assert said[False] == said[True]
+    assert "a [line] of text" in said[False]

@@ -67,16 +67,19 @@ def test_a_job_starts_without_the_modules_of_other_commands():
 )
 def test_a_job_without_options_starts_without_what_checks_them(words):
     statement = f"""
-import offpath.commands.run
-from offpath import cli
+from offpath import cli, run_job
 
 given = []
-offpath.commands.run.run = given.append
+run_job.run = lambda job: given.append(job) or 0
 sys.argv = ["offpath", *{words}]
 assert cli.main() == 0
 assert given == [["mpirun", "-n", "2", "--", "a"]], given
 """
-    assert "pydantic" not in loaded_by(statement)
+    assert not loaded_by(statement) & {"typer", "rich", "pydantic", "offpath.commands.run"}
+
+
+def test_a_line_on_stderr_needs_no_rich():
+    assert "rich" not in loaded_by("from offpath import console; console.note('said')")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import advise, advise_page, console, launch, profiles, reports, sim, units
+from offpath import advise, advise_page, console, launch, profiles, reports, run_job, sim, units
 from offpath.artifacts import Artifacts, find_artifacts
 from offpath.codes import Code
 from offpath.commands import job_options, options
@@ -75,7 +75,7 @@ def advise_(
     with tempfile.TemporaryDirectory(prefix="offpath-profile-") as temporary:
         folder = profile or Path(temporary)
         if command:
-            _record(job_options.check_launcher(command), folder, artifacts, mpi)
+            _record(run_job.check_launcher(command), folder, artifacts, mpi)
         read = profiles.read(folder)
         found = advise.advise(read, platform, nodes or read.nodes, artifacts)
         if verify and command:

@@ -12,10 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from offpath import console, mpi_library, sim, units
+from offpath import console, mpi_library, run_job, sim, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
-from offpath.commands import job_options
 from offpath.errors import NamespacesUnavailable, OffpathError
 from offpath.lab import device_ranks, sandbox
 from offpath.lab.cluster import Cluster, LabSpec, open_cluster
@@ -380,7 +379,7 @@ def lab_program(program: list[str]) -> list[str]:
             f"leave {launcher} and its options out: offpath lab run --nodes 2 --ranks-per-node 1 --"
             " ./program",
         )
-    return job_options.resolve_program(program)
+    return run_job.resolve_program(program)
 
 
 def check_outputs(json: Path | None, plot: Path | None) -> None:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from offpath import bench, console, tune, tuning_table, units
+from offpath import bench, console, run_job, tune, tuning_table, units
 from offpath.artifacts import find_artifacts
 from offpath.codes import Code
-from offpath.commands import job_options, options
+from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
 
@@ -88,7 +88,7 @@ def tune_(
     program = artifacts.program(bench.PROGRAM)
     artifacts.device(lab.dpu), artifacts.mpi_preload
     if launcher:
-        launcher = job_options.check_launcher(launcher)
+        launcher = run_job.check_launcher(launcher)
         where = tune.describe_launcher(launcher)
         found = tune.calibrate(spec, tune.with_launcher(launcher, program))
     else:
