@@ -134,8 +134,9 @@ int slurm_spank_user_init(spank_t spank, int argc, char* argv[]) {
     if (offpath_step_has(spank, "OFFPATH", value, sizeof value) &&
         (strcmp(value, "off") == 0 || strcmp(value, "0") == 0))
         return 0;
-    if (!offpath_step_has(spank, "SLURMD_NODENAME", step.node, sizeof step.node))
-        gethostname(step.node, sizeof step.node - 1);
+    // In a batch script, SLURMD_NODENAME is that of the script's node, and srun passes it on to all nodes.
+    gethostname(step.node, sizeof step.node - 1);
+    step.node[strcspn(step.node, ".")] = '\0';
     if (!find_user(spank)) {
         offpath_step_say(&step, "Slurm does not name the user, so nothing is offloaded [OFP-0603]");
         return 0;

@@ -40,6 +40,14 @@ def test_ranks_of_a_node_share_its_device(slurm, launch, nodes):
 
 
 @several_cores
+def test_messages_in_a_batch_job_name_their_nodes(slurm, tmp_path):
+    words = ["--wait", "-N2", "--ntasks-per-node=2", "--wrap=srun --offpath=mpi=none true"]
+    slurm.run("sbatch", f"--output={tmp_path}/out", *words)
+    said = (tmp_path / "out").read_text()
+    assert [said.count(f"offpath: node{i}: {SHARED}") for i in (0, 1)] == [1, 1], said
+
+
+@several_cores
 def test_a_device_whose_core_no_task_has_is_for_itself(slurm):
     words = "salloc -Q -N2 --exclusive srun -n4 --overcommit --cpu-bind=map_cpu:0 --offpath=mpi=none"
     done = slurm.run(*words.split(), "sh", "-c", CORES)
