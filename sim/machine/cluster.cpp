@@ -109,8 +109,9 @@ Core& Cluster::host_core_of(std::uint32_t rank) {
     return host_cores_[set + rank % shape_.ranks_per_node % platform_.host_cores];
 }
 
-bool Cluster::host_core_is_shared() const {
-    return (platform_.shared_cores ? shape_.ranks() : shape_.ranks_per_node) > platform_.host_cores;
+std::uint32_t Cluster::ranks_of_host_core() const {
+    const std::uint32_t ranks = platform_.shared_cores ? shape_.ranks() : shape_.ranks_per_node;
+    return (ranks + platform_.host_cores - 1) / platform_.host_cores;
 }
 
 Core& Cluster::device_core(std::uint32_t node, std::uint32_t proxy) {

@@ -58,8 +58,9 @@ class Cluster {
     Worker& worker_of(std::uint32_t rank) { return *workers_[worker_number(rank)]; }
     std::uint32_t node_of(std::uint32_t rank) const { return rank / shape_.ranks_per_node; }
     Core& host_core_of(std::uint32_t rank);
-    // Whether several ranks have one core.
-    bool host_core_is_shared() const;
+    // How many ranks have one core.
+    std::uint32_t ranks_of_host_core() const;
+    bool host_core_is_shared() const { return ranks_of_host_core() > 1; }
     engine::Session& session_of(std::uint32_t rank) { return *sessions_[rank]; }
     // The team of all ranks, and its number.
     static constexpr std::uint64_t world_team = 1;

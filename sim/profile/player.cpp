@@ -170,7 +170,7 @@ Program Player::play(Rank& rank) {
         const ProfiledCall& call = profile_.calls[node->call];
         Known& known = known_[node->call];
         const double count = static_cast<double>(node->count);
-        const double compute = node->compute_s / count;
+        const double compute = stretch_ * node->compute_s / count;
         // Tests in vain let a library go on; a device needs none.
         const std::uint64_t tests =
             on_host ? std::min<std::uint64_t>(100, (node->tests + node->count / 2) / node->count) : 0;
@@ -258,7 +258,7 @@ Program Player::play(Rank& rank) {
         replayed.inside_s += seconds_of(rank.now() - begin);
         windows_.was_inside(rank.now() - begin);
     }
-    co_await rank.compute(from_seconds(profile_.compute_at_end_s));
+    co_await rank.compute(from_seconds(stretch_ * profile_.compute_at_end_s));
     for (auto& [post, request] : outstanding_)
         detached_.push_back(request);
     for (Request* request : detached_)

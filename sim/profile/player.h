@@ -54,13 +54,14 @@ struct Comparison {
 class Player {
   public:
     Player(Cluster& cluster, std::uint32_t rank, const std::vector<RankProfile>& profiles,
-           const Routes& routes, Meetings& meetings, Replayed& result)
+           const Routes& routes, Meetings& meetings, double stretch, Replayed& result)
         : cluster_(cluster),
           rank_(rank),
           profile_(profiles[rank]),
           profiles_(profiles),
           routes_(routes),
           windows_(cluster, rank, profiles[rank], routes, meetings),
+          stretch_(stretch),
           result_(result) {
         const RankProfile& profile = profile_;
         library_teams_.resize(profile.communicators.size());
@@ -125,6 +126,7 @@ class Player {
     const Routes& routes_;
     PlayedWindows windows_;
     std::map<std::pair<std::int32_t, std::uint64_t>, Comparison> comparisons_;  // by communicator and bytes
+    const double stretch_;                                                      // of computations
     Replayed& result_;
     std::vector<engine::Team*> library_teams_, device_teams_;  // by communicator
     std::vector<std::uint32_t> library_sequences_, device_sequences_;

@@ -43,16 +43,25 @@ class Reader {
         profile.end_s = number(file_, "end_s", "end_s");
         if (profile.end_s < profile.begin_s) fail("end_s", file_["end_s"], "it is before begin_s");
         profile.compute_at_end_s = number(file_, "compute_at_end_s", "compute_at_end_s");
+        if (file_.contains("preempted_s"))  // older profiles do not have it
+            profile.preempted_s = number(file_, "preempted_s", "preempted_s");
         profile.lost = whole(file_, "lost", "lost");
         read_communicators(profile, rank);
         read_windows(profile);
         read_calls(profile);
         calls_ = profile.calls.size();
         profile.sequence = nodes(list(file_, "sequence", "sequence"), "sequence", 0);
+        profile.computed_s = profile.compute_at_end_s + computed_in(profile.sequence);
         return profile;
     }
 
   private:
+    static double computed_in(const std::vector<ProfiledNode>& nodes) {
+        double sum = 0;
+        for (const ProfiledNode& node : nodes)
+            sum += node.loop ? computed_in(node.body) : node.compute_s;
+        return sum;
+    }
     [[noreturn]] void fail(const std::string& field, const Json& value, const std::string& why) const {
         std::string shown = value.dump();
         if (shown.size() > 80) shown = shown.substr(0, 77) + "...";

@@ -44,16 +44,32 @@ void make_windows(const Routes& routes, const std::vector<RankProfile>& profiles
     }
 }
 
+// A core that several ranks share also serves other processes and changes between all of them. So ranks wait
+// for it longer than the others compute. That part of the computations' time is in no other rank's.
+double stretch_of(const Cluster& cluster, const std::vector<RankProfile>& profiles) {
+    constexpr double most = 1.2;
+    if (!cluster.host_core_is_shared()) return 1;
+    double computed = 0, waited = 0;
+    for (const RankProfile& profile : profiles) {
+        computed += profile.computed_s;
+        waited += profile.preempted_s;
+    }
+    if (computed <= 0) return 1;
+    return std::clamp((computed + waited) / (computed * cluster.ranks_of_host_core()), 1.0, most);
+}
+
 }  // namespace
 
 Replayed replay(Cluster& cluster, const std::vector<RankProfile>& profiles) {
     Replayed result;
     result.calls.resize(profiles.size());
     const Routes routes(cluster, profiles);
+    const double stretch = stretch_of(cluster, profiles);
     Meetings meetings;
     std::vector<std::unique_ptr<Player>> players;
     for (std::uint32_t rank = 0; rank < profiles.size(); ++rank)
-        players.push_back(std::make_unique<Player>(cluster, rank, profiles, routes, meetings, result));
+        players.push_back(
+            std::make_unique<Player>(cluster, rank, profiles, routes, meetings, stretch, result));
     make_teams(routes, profiles, players);
     make_windows(routes, profiles, players);
     Job job(cluster);
