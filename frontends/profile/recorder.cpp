@@ -151,7 +151,7 @@ std::uint32_t Recorder::leave(const CallKind& kind, const Message* message) {
     leave_unrecorded();
     const std::uint32_t number = number_of(kind);
     if (message != nullptr) kinds_[number].message = *message;
-    const Times times{compute_, inside_, tests_};
+    const Times times{compute_, inside_, tests_, compute_ < long_interval ? 1U : 0U};
     compute_ = tests_ = 0;
     const std::uint64_t lost = sequence_.lost();
     sequence_.append(number, times);

@@ -28,6 +28,7 @@ void add(Times& sum, const Times& more) {
     sum.compute += more.compute;
     sum.inside += more.inside;
     sum.tests += more.tests;
+    sum.bare += more.bare;
 }
 
 // Adds the times of a node that is alike.
@@ -98,7 +99,7 @@ std::uint64_t Sequence::settle(double compute_factor, double inside_factor) {
     };
     const auto its = [&](const Times& timed, std::uint32_t rounds) {
         const Times times{part(compute_factor, timed.compute, rounds),
-                          part(inside_factor, timed.inside, rounds), 0};
+                          part(inside_factor, timed.inside, rounds), 0, part(1, timed.bare, rounds)};
         compute += times.compute;
         return times;
     };

@@ -19,6 +19,7 @@ struct Times {
     std::uint64_t compute = 0;  // before the call, since the end of the call before
     std::uint64_t inside = 0;
     std::uint64_t tests = 0;  // calls during `compute` that asked for a completion in vain
+    std::uint64_t bare = 0;   // how many of the calls had hardly any computation before them
 };
 
 struct Node {

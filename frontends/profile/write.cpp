@@ -190,14 +190,17 @@ void Recorder::write_calls(std::FILE* file) const {
 }
 
 // A call is [number, count, compute_s, inside_s, tests], a loop {"times": n, "body": [...]}. Times and tests
-// are sums over all `count` calls.
+// are sums over all `count` calls. If some of these had no computation, and others had, their number follows.
 void Recorder::write_nodes(std::FILE* file, const std::vector<Node>& nodes) const {
     const char* separator = "";
     for (const Node& node : nodes) {
         std::fputs(std::exchange(separator, ",\n"), file);
         if (node.call != Node::loop) {
-            std::fprintf(file, "[%u,%" PRIu64 ",%.9f,%.9f,%" PRIu64 "]", node.call, node.count,
+            std::fprintf(file, "[%u,%" PRIu64 ",%.9f,%.9f,%" PRIu64, node.call, node.count,
                          seconds(node.times.compute), seconds(node.times.inside), node.times.tests);
+            if (node.times.bare > 0 && node.times.bare < node.count)
+                std::fprintf(file, ",%" PRIu64, node.times.bare);
+            std::fputc(']', file);
             continue;
         }
         std::fprintf(file, "{\"times\":%u,\"body\":[", node.iterations);

@@ -183,7 +183,7 @@ def _add_sequence(sites: dict[tuple, Site], rank: dict, nodes: list) -> None:
         if isinstance(node, dict):
             _add_sequence(sites, rank, node["body"])
             continue
-        index, count, compute, inside, _tests = node
+        index, count, compute, inside, *_ = node
         call = rank["calls"][index]
         site = sites[site_key(rank, index)]
         size = len(rank["communicators"][call["comm"]]["members"]) if "comm" in call else 1

@@ -117,6 +117,8 @@ class Player {
         return call.bytes <= library_eager_bytes && index == 0 &&
                (known.action == Action::send || (known.action == Action::exchange && call.peer != null_peer));
     }
+    // Computation before the call, the next time.
+    double compute_before(const ProfiledNode& node);
     void sweep(Rank& rank);
 
     Cluster& cluster_;
@@ -132,8 +134,9 @@ class Player {
     std::vector<std::uint32_t> library_sequences_, device_sequences_;
     std::map<std::array<std::int32_t, 3>, std::uint64_t> sent_, received_;
     std::vector<Known> known_;
-    std::unordered_map<std::uint64_t, Request*> outstanding_;  // by number of the post
-    std::set<std::uint64_t> cancelled_;                        // likewise
+    std::unordered_map<const ProfiledNode*, std::uint64_t> passed_;  // how often, of nodes with `bare`
+    std::unordered_map<std::uint64_t, Request*> outstanding_;        // by number of the post
+    std::set<std::uint64_t> cancelled_;                              // likewise
     std::uint64_t posts_ = 0;
     std::vector<Request*> detached_;  // nobody waits for them before the end
 };

@@ -201,8 +201,9 @@ class Reader {
                 node.body = nodes(list(one, "body", field + ".body"), field + ".body", loops + 1);
                 if (node.body.empty()) fail(field + ".body", one.at("body"), "a loop has calls");
             } else {
-                if (!one.is_array() || one.size() != 5)
-                    fail(field, one, "[call, count, compute_s, inside_s, tests] is wanted");
+                if (!one.is_array() || (one.size() != 5 && one.size() != 6))
+                    fail(field, one,
+                         "[call, count, compute_s, inside_s, tests] or one number more is wanted");
                 if (count(one[0], field + " (call)") >= calls_)
                     fail(field + " (call)", one[0], "no call has this number");
                 node.call = one[0].get<std::uint32_t>();
@@ -211,6 +212,8 @@ class Reader {
                 node.compute_s = seconds(one[2], field + " (compute_s)");
                 node.inside_s = seconds(one[3], field + " (inside_s)");
                 node.tests = count(one[4], field + " (tests)");
+                if (one.size() == 6) node.bare = count(one[5], field + " (bare)");
+                if (node.bare > node.count) fail(field + " (bare)", one[5], "it is more than the count");
             }
             found.push_back(std::move(node));
         }

@@ -31,6 +31,7 @@ struct ProfiledNode {
     bool loop = false;
     std::uint32_t call = 0;
     std::uint64_t times = 1, count = 1, tests = 0;
+    std::uint64_t bare = 0;  // of `count`: with hardly any computation
     double compute_s = 0, inside_s = 0;
     std::vector<ProfiledNode> body;
 };

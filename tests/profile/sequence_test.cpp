@@ -53,6 +53,16 @@ TEST(Sequence, ALoopTakesAsMuchAsOneIteration) {
     EXPECT_EQ(sequence.nodes()[0].body[1].count, 1000u);
 }
 
+TEST(Sequence, CallsWithoutComputationAreCounted) {
+    Sequence sequence;
+    for (std::uint64_t i = 0; i < 100; ++i)
+        sequence.append(1, {i % 4 == 0 ? 0U : 500U, 1, 0, i % 4 == 0 ? 1U : 0U});
+    sequence.close();
+    ASSERT_EQ(sequence.nodes().size(), 1u);
+    EXPECT_EQ(sequence.nodes()[0].body[0].times.bare, 25u);
+    EXPECT_EQ(sequence.nodes()[0].body[0].times.compute, 75u * 500);
+}
+
 TEST(Sequence, LoopsOfLoopsAreFolded) {
     std::vector<std::uint32_t> calls{9};
     for (int outer = 0; outer < 20; ++outer) {

@@ -41,7 +41,7 @@ std::vector<RankProfile> program(const Shape& shape) {
                 call.peer = static_cast<std::int32_t>(1 - rank);
         }
         const auto add = [&profile](std::uint32_t call, double compute_s) {
-            profile.sequence.push_back({false, call, 1, 1, 0, compute_s, 1e-6, {}});
+            profile.sequence.push_back({false, call, 1, 1, 0, 0, compute_s, 1e-6, {}});
         };
         add(lock_all, 0);
         for (int half = 0; half < 2; ++half) {
