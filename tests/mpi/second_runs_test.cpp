@@ -4,7 +4,7 @@
 //   who starts before the loss: "others" (all but rank 0) or "last" (the last rank only, which is also the
 //   root
 //     of the collectives that only a root waits for)
-//   form: "nonblocking", "blocking" or "persistent"
+//   form: "nonblocking", "blocking", "persistent", or "short": reductions of fewer elements than ranks
 //   whose daemon dies: "first" or "last"
 //   "stop": the daemon is not killed but stopped. When the collectives are over it continues, and must not
 //   touch
@@ -210,6 +210,37 @@ std::vector<Collective> blocking(MPI_Comm comm) {
              [](int serial, int from, int i) { return value(serial, from, rank, i); }}};
 }
 
+// Most ranks combine nothing, and have a result all the same.
+std::vector<Collective> of_one_element(MPI_Comm comm, bool by_last) {
+    const auto none_behind = [](auto first) {
+        return [=](int serial, int, int i) { return i == 0 ? first(serial) : -1; };
+    };
+    const auto sum_of_all = [](int serial) { return sum_up_to(serial, ranks, 0, 0); };
+    std::vector<Collective> all = {
+        {"MPI_Iallreduce of one", 1, 1,
+         [=](const int* send, int* recv, MPI_Request* request) {
+             return MPI_Iallreduce(send, recv, 1, MPI_INT, MPI_SUM, comm, request);
+         },
+         none_behind(sum_of_all)},
+        {"MPI_Iscan of one", 1, 1,
+         [=](const int* send, int* recv, MPI_Request* request) {
+             return MPI_Iscan(send, recv, 1, MPI_INT, MPI_SUM, comm, request);
+         },
+         none_behind([](int serial) { return sum_up_to(serial, rank + 1, 0, 0); })},
+        {"MPI_Iexscan of one", 1, 1,
+         [=](const int* send, int* recv, MPI_Request* request) {
+             return MPI_Iexscan(send, recv, 1, MPI_INT, MPI_SUM, comm, request);
+         },
+         none_behind([](int serial) { return rank > 0 ? sum_up_to(serial, rank, 0, 0) : -1; })}};
+    if (by_last)
+        all.push_back({"MPI_Ireduce of one", 1, rank == last_rank ? 1U : 0U,
+                       [=](const int* send, int* recv, MPI_Request* request) {
+                           return MPI_Ireduce(send, recv, 1, MPI_INT, MPI_SUM, last_rank, comm, request);
+                       },
+                       none_behind(sum_of_all)});
+    return all;
+}
+
 // Their starts are started operations, too.
 std::vector<Collective> persistent(MPI_Comm comm) {
     const auto n = static_cast<std::size_t>(ranks);
@@ -251,8 +282,9 @@ int main(int argc, char** argv) {
         const Arrays arrays;
         std::vector<Collective> all = form == "blocking"     ? blocking(MPI_COMM_WORLD)
                                       : form == "persistent" ? persistent(MPI_COMM_WORLD)
+                                      : form == "short"      ? of_one_element(MPI_COMM_WORLD, only_last)
                                                              : needing_all(MPI_COMM_WORLD, arrays, halves);
-        if (only_last)
+        if (only_last && form != "short")
             for (Collective& one : needed_by_last(MPI_COMM_WORLD, arrays))
                 all.push_back(std::move(one));
         const auto start = [&] {

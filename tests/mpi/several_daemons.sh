@@ -13,7 +13,7 @@ done
 preload=$build/lib/liboffpath-mpi.so launch=$root/tests/mpirun.sh
 case ${MPI:-openmpi} in mpich | abi) preload=$build/lib/liboffpath-mpi-$MPI.so launch=$root/tests/mpiexec_mpich.sh ;; esac
 preload=$(preload_of "$program" "$preload")
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 OFFPATH_MIN_BYTES=4096 OFFPATH_OPS=${OPS:-all} OFFPATH_P2P=${P2P:-all} OFFPATH_RMA=all
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 OFFPATH_MIN_BYTES=${MIN_BYTES:-4096} OFFPATH_OPS=${OPS:-all} OFFPATH_P2P=${P2P:-all} OFFPATH_RMA=all
 # shellcheck disable=SC2016
 timeout -k 5 "${LIMIT_S:-100}" "$launch" "$ranks" sh -c 'export OFFPATH_DIR=$1/$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} * $2 / $3)) LD_PRELOAD="$4"; shift 4; exec "$@"' \
     sh "$dir" "$daemons_wanted" "$ranks" "$preload" "$program" "$@" >"$dir/job.log" 2>&1

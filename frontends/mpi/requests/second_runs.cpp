@@ -377,11 +377,13 @@ void SecondRun::combine_and_spread() {
     };
     const bool scatters =
         part.shape == PartShape::reduce_scatter || part.shape == PartShape::reduce_scatter_block;
-    const bool arrives = result_for(rank_) != nullptr;
-    for (int peer = 0; peer < ranks_ && !scatters; ++peer) {
+    // A rank without a part of the operands has a result all the same.
+    const bool arrives = !scatters && (part.shape != PartShape::reduce || rank_ == part.root) &&
+                         (part.shape != PartShape::exscan || rank_ > 0);
+    for (int peer = 0; peer < ranks_ && arrives; ++peer) {
         const std::size_t first = first_element(peer) * extent_;
         const std::size_t bytes = first_element(peer + 1) * extent_ - first;
-        if (peer != rank_ && arrives) receive(peer, byte_at(part.recv, first), bytes);
+        if (peer != rank_) receive(peer, byte_at(part.recv, first), bytes);
     }
     for (int peer = 0; peer < ranks_; ++peer) {
         const std::byte* result = result_for(peer);
