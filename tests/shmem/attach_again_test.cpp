@@ -1,9 +1,9 @@
-// attach_again_test VICTIM [DELAY_US | STEP]: the daemon of a node dies by SIGKILL, or with DIES_BY=stop it is
-// stopped by SIGSTOP, while the PEs of two nodes exchange data. The job goes on with its successor. Nothing is
-// lost, and nothing happens twice. VICTIM: the PE whose daemon dies; "each": those of the first and the last
-// PE, one after the other; "none": something else may end daemons. The daemon dies at a moment in the middle
-// of the rounds, or in a step of shmem_init: before the PE makes the window, or before it has everything
-// (marks), or when only other PEs may lack something (watch).
+// attach_again_test VICTIM [DELAY_US | STEP]: the daemon of a node dies by SIGKILL, or with DIES_BY=stop it
+// is stopped by SIGSTOP, while the PEs of two nodes exchange data. The job goes on with its successor.
+// Nothing is lost, and nothing happens twice. VICTIM: the PE whose daemon dies; "each": those of the first
+// and the last PE, one after the other; "none": something else may end daemons. The daemon dies at a moment
+// in the middle of the rounds, or in a step of shmem_init: before the PE makes the window, or before it has
+// everything (marks), or when only other PEs may lack something (watch).
 #include "check.h"
 
 #include "kill_daemon.h"
