@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "check.h"
+#include "kill_daemon.h"
 
 namespace check {
 
@@ -29,6 +30,7 @@ enum Which : unsigned { started = 1, waited = 2, repeated = 4, every_form = 7 };
 
 template <typename Data, typename Same>
 void compare_forms(const std::string& what, const Data& recv, const Forms& forms, unsigned which, Same same) {
+    kill_if_due(rank_of(MPI_COMM_WORLD));
     Data expected = recv;
     MPI_Request request = MPI_REQUEST_NULL;
     forms.host(expected.data(), &request);

@@ -1,14 +1,17 @@
 // Sends a signal to the only daemon of this run; its pid file is beside its socket.
+// KILL_AT=RANK:CALL:US: the daemon of a rank is killed so many microseconds after a call of kill_if_due().
 #pragma once
 
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 namespace check {
 
@@ -33,6 +36,20 @@ inline void kill_daemon(int signal = SIGKILL) {
         kill(pid, signal);
         if (signal == SIGSTOP) wait_stopped(pid);
     }
+}
+
+// Call it on all ranks before each call under test.
+inline void kill_if_due(int rank) {
+    static int calls = 0;
+    const char* const at = std::getenv("KILL_AT");
+    int victim = 0, call = 0;
+    unsigned delay_us = 0;
+    if (at == nullptr || std::sscanf(at, "%d:%d:%u", &victim, &call, &delay_us) != 3) return;
+    if (calls++ != call || rank != victim) return;
+    std::thread([delay_us] {
+        usleep(delay_us);
+        kill_daemon();
+    }).detach();
 }
 
 }  // namespace check
