@@ -165,13 +165,15 @@ void Player::find_cancelled() {
 double Player::compute_before(const ProfiledNode& node) {
     // If others compute for less, it makes no difference.
     constexpr double matters_s = 200e-6;
-    const std::uint64_t full = node.count - node.bare;
-    if (node.bare == 0 || node.compute_s < matters_s * static_cast<double>(full))
-        return node.compute_s / static_cast<double>(node.count);
-    // Those without computation are spread evenly.
-    const std::uint64_t at = passed_[&node]++ % node.count;
-    const bool bare = (at + 1) * node.bare / node.count > at * node.bare / node.count;
-    return bare || full == 0 ? 0 : node.compute_s / static_cast<double>(full);
+    // Those without computation are spread evenly, at the same places of all ranks. Their numbers differ a
+    // little between ranks, so it is so many of eight.
+    constexpr std::uint64_t of = 8;
+    const double mean = node.compute_s / static_cast<double>(node.count);
+    const std::uint64_t bare = (of * node.bare + node.count / 2) / node.count;
+    if (bare == 0 || bare == of || mean < matters_s) return mean;
+    const std::uint64_t at = passed_[&node]++ % of;
+    const bool is_bare = (at + 1) * bare / of > at * bare / of;
+    return is_bare ? 0 : mean * static_cast<double>(of) / static_cast<double>(of - bare);
 }
 
 Program Player::play(Rank& rank) {
