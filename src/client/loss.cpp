@@ -18,6 +18,8 @@ using namespace offpath;
 namespace {
 
 constexpr int dying_ms = 1000;
+// A process that was killed ends when it gets a core, which may take seconds on a busy machine.
+constexpr int killed_ms = 8000;
 // A whole job may have been stopped and continue, one process after the other.
 constexpr std::chrono::milliseconds between_looks{100};
 
@@ -52,9 +54,12 @@ offpath_status_t offpath_context_end_stopped_device(offpath_context_h context) {
     static const bool allowed = environment::flag("OFFPATH_END_STOPPED", true);
     if (context == nullptr || context->attachment.link != nullptr || !allowed) return OFFPATH_ERR_UNSUPPORTED;
     const auto& attachment = context->attachment;
-    // Another rank of the node may be ending it at the same time. Then it is no longer stopped, nor over.
+    // Another rank of the node, or thread of this one, may be ending it at the same time. Then it is no
+    // longer stopped, nor over.
     const auto ended = [&](int timeout_ms) {
-        return attachment.line->process_ended(timeout_ms) ? OFFPATH_OK : OFFPATH_ERR_UNSUPPORTED;
+        const bool over = attachment.line->process_ended(timeout_ms) ||
+                          (is_dying(attachment.daemon) && attachment.line->process_ended(killed_ms));
+        return over ? OFFPATH_OK : OFFPATH_ERR_UNSUPPORTED;
     };
     const FileDescriptor process = attachment.line->process();
     if (!process || !is_stopped(attachment.daemon)) return ended(static_cast<int>(between_looks.count()));
@@ -66,5 +71,5 @@ offpath_status_t offpath_context_end_stopped_device(offpath_context_h context) {
         Code::device_lost,
         "rank {} has ended the stopped daemon at {}, pid {}: it could have continued and written memory",
         context->rank, attachment.device, attachment.daemon);
-    return ended(dying_ms);
+    return ended(killed_ms);
 }
