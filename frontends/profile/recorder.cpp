@@ -336,6 +336,7 @@ void Recorder::window_made(MPI_Win win, MPI_Comm comm, std::uint64_t bytes, bool
     if (free == windows_.end()) free = windows_.insert(free, Window{number, 0, allocated, MPI_WIN_NULL});
     free->handle = win;
     free->bytes = std::max(free->bytes, bytes);
+    free->allocated = free->allocated && allocated;
 }
 
 void Recorder::window_freed(MPI_Win win) {

@@ -131,7 +131,7 @@ class Recorder {
     struct Window {
         std::uint32_t comm = 0;
         std::uint64_t bytes = 0;  // the most that this rank exposed
-        bool allocated = false;
+        bool allocated = false;   // always
         MPI_Win handle = MPI_WIN_NULL;
     };
     struct Outstanding {

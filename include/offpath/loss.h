@@ -27,8 +27,8 @@ OFFPATH_API int offpath_context_device_process(offpath_context_h context);
 /* Ends the process of this process's own device by SIGKILL if a signal has stopped it, because it might
  * continue and write memory of this process. Others must have given the device up, or this process has. OK:
  * it has ended. UNSUPPORTED: it is not stopped, is not visible, is another user's, or
- * OFFPATH_END_STOPPED=off. It takes a tenth of a second, or up to a second more if it ends the process.
- * Threads: as the context. */
+ * OFFPATH_END_STOPPED=off. It takes a tenth of a second, and if it ends the process, as long as that needs to
+ * get a core and end: up to nine seconds. Threads: as the context. */
 OFFPATH_API offpath_status_t offpath_context_end_stopped_device(offpath_context_h context);
 
 /* The ledger of this rank's part of a window: words in its own memory that outlive its device.

@@ -56,7 +56,7 @@ void ShortWay::perform(Message& message) {
         request.operands = {cluster_.empty(operands), operands};
         std::span<const std::byte> result;
         const Status status = target.engine().one_sided_at_once(request, result);
-        // The product sends an update that meets a longer one through the rank's own proxy. That is rare.
+        // An update meets a longer one. The product then uses the rank's own proxy, which is not simulated.
         if (is_error(status) && status != Status::unsupported) message.status = status;
     }
     target.charge_seconds(work.send_s + work.send_byte_s * static_cast<double>(bytes));

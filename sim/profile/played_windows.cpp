@@ -15,6 +15,13 @@ namespace offpath::sim {
 using ways::EpochTrial;
 using ways::Way;
 
+Meetings::Told Meetings::take(std::uint64_t window, std::uint64_t number, std::size_t ranks) {
+    const auto found = told_.find({window, number});
+    const Told all = found->second;
+    if (++found->second.taken == ranks) told_.erase(found);
+    return all;
+}
+
 void Meetings::tell(std::uint64_t window, std::uint64_t number, const ways::Evidence& evidence,
                     bool blocked) {
     Told& told = told_[{window, number}];
@@ -36,7 +43,8 @@ void PlayedWindows::expose(const ProfiledWindow& profiled, std::uint64_t id, std
     window.id = id;
     window.team = team;
     window.comm = profiled.comm;
-    window.mapped = profiled.allocated || cluster_.platform().memory == HostMemoryKind::map;
+    const HostMemoryKind memory = cluster_.platform().memory;
+    window.mapped = memory == HostMemoryKind::map || (memory == HostMemoryKind::cma && profiled.allocated);
     window.busy = profiled.busy;
     window.targets.resize(comm.members.size());
     window.barrier = std::make_unique<engine::Plan>(
@@ -269,7 +277,7 @@ std::uint64_t PlayedWindows::bytes_told() const {
 std::vector<std::int32_t> PlayedWindows::choose(Time now) {
     std::vector<std::int32_t> changed;
     for (Window* window : meeting_) {
-        const Meetings::Told& all = meetings_.all(window->id, window->meetings);
+        const Meetings::Told all = meetings_.take(window->id, window->meetings, window->targets.size());
         if (all.blocked || !ways::WayChoice::is_enough(all.most)) continue;
         const Way next = window->choice.next(all.most);
         observe(*window, now);

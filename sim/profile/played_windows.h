@@ -33,8 +33,10 @@ class Meetings {
     struct Told {
         ways::Evidence most;
         bool blocked = false;
+        std::size_t taken = 0;  // by so many ranks
     };
-    const Told& all(std::uint64_t window, std::uint64_t number) const { return told_.at({window, number}); }
+    // What all of them said. Each of the window's `ranks` takes it once, when all have said it.
+    Told take(std::uint64_t window, std::uint64_t number, std::size_t ranks);
 
   private:
     std::map<std::pair<std::uint64_t, std::uint64_t>, Told> told_;

@@ -71,5 +71,5 @@ offpath_status_t offpath_context_end_stopped_device(offpath_context_h context) {
         Code::device_lost,
         "rank {} has ended the stopped daemon at {}, pid {}: it could have continued and written memory",
         context->rank, attachment.device, attachment.daemon);
-    return ended(killed_ms);
+    return ended(dying_ms);
 }

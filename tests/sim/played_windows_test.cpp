@@ -93,6 +93,11 @@ TEST(PlayedWindows, SmallAccessesTakeTheShortWayToMemoryThatTheDeviceHasMapped) 
               outcome({.compute_s = 1e-3}, HostMemoryKind::map).flush_s);
 }
 
+TEST(PlayedWindows, ThereIsNoShortWayWhereTheDeviceHasMappedNothing) {
+    EXPECT_EQ(outcome({.compute_s = 1e-3}, HostMemoryKind::staged).flush_s,
+              outcome({.compute_s = 1e-3, .allocated = false}, HostMemoryKind::staged).flush_s);
+}
+
 TEST(PlayedWindows, LongAccessesGoThroughTheOwnDevice) {
     constexpr std::uint64_t bytes = 128 << 10;
     const Outcome mapped = outcome({.compute_s = 1e-3, .bytes = bytes});

@@ -377,9 +377,8 @@ void SecondRun::combine_and_spread() {
     };
     const bool scatters =
         part.shape == PartShape::reduce_scatter || part.shape == PartShape::reduce_scatter_block;
-    // A rank without a part of the operands has a result all the same.
-    const bool arrives = !scatters && (part.shape != PartShape::reduce || rank_ == part.root) &&
-                         (part.shape != PartShape::exscan || rank_ > 0);
+    // Every result needs the operand of rank 0. A rank without a part of the operands may have one, too.
+    const bool arrives = !scatters && needs_operand(rank_, 0);
     for (int peer = 0; peer < ranks_ && arrives; ++peer) {
         const std::size_t first = first_element(peer) * extent_;
         const std::size_t bytes = first_element(peer + 1) * extent_ - first;
