@@ -23,6 +23,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory_resource>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -120,7 +121,10 @@ class Peers {
         Peer peer;
         std::string address;  // of its way, once that is gone
     };
-    std::unordered_map<std::uint64_t, EndedPeer> ended_peers_;  // of jobs that have ended, by their passes
+    // These outlive their jobs by far. In memory of their own, they do not hold pages that jobs have used.
+    std::pmr::unsynchronized_pool_resource ended_memory_;
+    std::pmr::unordered_map<std::uint64_t, EndedPeer> ended_peers_{
+        &ended_memory_};  // of jobs that have ended, by their passes
     LogLimit refusals_;
     std::deque<LocalMessage> local_messages_;
     std::vector<Peer*> newly_lost_;
