@@ -101,12 +101,14 @@ TEST_P(OneSided, ADeadRanksQueueHoldsNothingBack) {
 
 // The words of every rank of a world, for windows with a ledger.
 struct Ledgers {
-    explicit Ledgers(Windows& windows, bool with_marks = false) : ranks(windows.world.ranks()), words(ranks) {
+    // `remote`: the proxies have no pointers to the words.
+    explicit Ledgers(Windows& windows, bool with_marks = false, bool remote = false)
+        : ranks(windows.world.ranks()), words(ranks) {
         for (std::uint32_t rank = 0; rank < ranks; ++rank) {
             words[rank].resize(
                 (with_marks ? rma::Ledger::bytes_with_marks(ranks) : rma::Ledger::bytes(ranks)) / 8);
             memory::HostRange range = World::range(words[rank].data(), words[rank].size() * 8);
-            range.region = TestMemory::mapped_region;
+            if (!remote) range.region = TestMemory::mapped_region;
             EXPECT_EQ(windows.world.engine_of(rank).keep_ledger(*windows.window[rank], range), Status::ok);
         }
     }
@@ -163,10 +165,11 @@ TEST_P(OneSided, TheMarksSayWhichPutsAreApplied) {
 }
 
 TEST_P(OneSided, TheLedgerSaysWhichUpdatesAreApplied) {
+    const bool remote = std::get<0>(GetParam()) == BackEnd::staged;
     for (const int rounds : {0, 1, 3, 10, 30, 100}) {
         World world(options(3));
         Windows windows(world, 128 << 10);
-        const Ledgers ledgers(windows);
+        const Ledgers ledgers(windows, false, remote);
         const std::vector<std::uint64_t> ones(300, 1);
         const auto sum = static_cast<std::uint8_t>(Reduction::sum);
         for (int i = 0; i < 20; ++i)
@@ -188,10 +191,63 @@ TEST_P(OneSided, TheLedgerSaysWhichUpdatesAreApplied) {
     }
 }
 
+// A proxy may die at any moment. Short updates follow the ledger's words, long ones wait for them.
+TEST_P(OneSided, TheLedgerIsRightAtAllTimes) {
+    const bool remote = std::get<0>(GetParam()) == BackEnd::staged;
+    for (const std::size_t numbers : {1, 100, 300}) {
+        World world(options(2));
+        Windows windows(world, 128 << 10);
+        const Ledgers ledgers(windows, false, remote);
+        const std::vector<std::uint64_t> ones(numbers, 1);
+        const auto sum = static_cast<std::uint8_t>(Reduction::sum);
+        constexpr int updates = 20;
+        std::vector<Done> done(updates);
+        for (Done& one : done)
+            windows.start(
+                0,
+                update(OpKind::accumulate, sum, DataType::uint64, 1, 0, std::span<const std::uint64_t>(ones)),
+                &one);
+        const auto holds = [&] {
+            std::uint64_t applied = 0;
+            std::memcpy(&applied, windows.memory[1].data(), 8);
+            const std::uint64_t bytes = applied * numbers * 8;
+            EXPECT_LE(ledgers.applied(1, 0), bytes);
+            EXPECT_GE(ledgers.begun(1, 0), bytes);
+            // At most one is in doubt.
+            EXPECT_LE(ledgers.begun(1, 0), ledgers.applied(1, 0) + numbers * 8);
+            return std::ranges::all_of(done, [](const Done& one) { return one.status.has_value(); });
+        };
+        ASSERT_TRUE(world.run_until(holds)) << numbers << " numbers";
+        ASSERT_TRUE(world.run_until([&] { return ledgers.applied(1, 0) == updates * numbers * 8; }));
+        EXPECT_EQ(ledgers.begun(1, 0), ledgers.applied(1, 0));
+    }
+}
+
+// The words lie in memory of the client, which frees it when it has left the window.
+TEST_P(OneSided, AWindowEndsAfterTheLastWordOfItsLedger) {
+    if (std::get<0>(GetParam()) != BackEnd::staged) GTEST_SKIP() << "only words without a pointer come later";
+    World world(options(2));
+    Windows windows(world, 1000);
+    Ledgers ledgers(windows, false, true);
+    const std::uint64_t one = 1;
+    windows.start(0, update(OpKind::accumulate, static_cast<std::uint8_t>(Reduction::sum), DataType::uint64,
+                            1, 0, std::span<const std::uint64_t>(&one, 1)));
+    EXPECT_EQ(windows.flush(0), Status::ok);
+    Done ended;
+    Status status = world.engine_of(1).destroy_window(*windows.window[1], &ended);
+    ASSERT_TRUE(world.run_until([&] { return status == Status::ok || ended.status.has_value(); }));
+    EXPECT_EQ(ledgers.applied(1, 0), 8u);
+    std::ranges::fill(ledgers.words[1], 0);
+    for (int i = 0; i < 20; ++i)
+        world.round();
+    EXPECT_EQ(ledgers.applied(1, 0), 0u) << "a word came after the window's end";
+}
+
 TEST_P(OneSided, AWindowWithALedgerAcceptsNothingAfterALoss) {
+    const bool remote = std::get<0>(GetParam()) == BackEnd::staged;
     World world(options(3));
     Windows windows(world, 100000);
-    const Ledgers ledgers(windows);
+    const Ledgers ledgers(windows, false, remote);
     std::vector<std::byte> small(100, std::byte{6});
     windows.start(1, put(0, 50, small));
     EXPECT_EQ(windows.flush(1), Status::ok);

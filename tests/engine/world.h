@@ -35,11 +35,19 @@ class TestMemory final : public memory::HostMemory {
     }
     Status write(const memory::HostRange& range, std::uint64_t offset, const void* from, std::size_t bytes,
                  Completion* completion) override {
-        return transfer(range, offset, bytes, completion,
-                        [=](std::byte* host) { std::memcpy(host, from, bytes); });
+        const Status status = transfer(range, offset, bytes, completion,
+                                       [=](std::byte* host) { std::memcpy(host, from, bytes); });
+        if (status == Status::in_progress && bytes > ordered_bytes)
+            std::ranges::rotate(later_, std::prev(later_.end()));
+        return status;
     }
     bool reads_at_once(const memory::HostRange&, std::uint64_t, std::uint64_t) override {
         return kind_ == memory::BackEnd::cma;
+    }
+    // Longer writes overtake others.
+    static constexpr std::size_t ordered_bytes = 1000;
+    std::size_t orders_writes_up_to() const override {
+        return kind_ == memory::BackEnd::staged ? ordered_bytes : 0;
     }
     // From now on nothing may access the memory. Outstanding operations complete without an error.
     void forbid() { forbidden_ = true; }

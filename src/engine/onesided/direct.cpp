@@ -63,6 +63,7 @@ Status OneSided::at_once(const DirectAccess& call, std::span<const std::byte>& r
     Window& window = *found->second;
     if (window.ending || window.retired || window.session().closing) return Status::peer_lost;
     if (rma::is_lock(call.kind)) return lock_at_once(window, call);
+    if (window.remote_ledger && rma::is_update(call.kind)) return Status::unsupported;
     const rma::Ranges::Range* range = window.ranges.find(call.offset, extent(call));
     if (range == nullptr) return window.dynamic ? across_ranges(window, call, result) : Status::access;
     std::byte* const place = window.session().memory->direct({range->region, range->address, range->bytes},

@@ -37,6 +37,7 @@
 #include "engine/teams/tenant.h"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -115,9 +116,11 @@ class OneSided final : public Tenant {
     // window.cpp
     void settle(Window& window);
     void drop(const Window& window);
-    void end_visits(const Window& window, const RanksGone& of, Status status);
+    void end_visits(const Window& window, const std::function<bool(const Visit&)>& of, Status status);
     void give_up_locks(Window& window);
     void retire(Window& window);
+    void close_if_retired(Window& window);
+    void ledger_settled(Window& window);
     Window* find(const Route& route, std::uint64_t id, bool as_dest);
 
     // origin.cpp
@@ -201,6 +204,8 @@ class OneSided final : public Tenant {
     bool reach(Visit& visit, std::byte* bytes, bool writes);
     void look_at_lane(Window& window, std::uint32_t origin);
     bool update_in_place(Visit& visit);
+    bool note_begin(Visit& visit);
+    void note_end(Visit& visit);
     void return_fetched(Visit& visit);
 
     std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint64_t>,

@@ -314,7 +314,7 @@ void OneSided::give_back(Visit& visit) {
     Window::Lane& lane = window.lanes[visit.origin];
     if (--lane.visits == 0 && !lane.held.empty()) released_.push_back({&window, visit.origin});
     if (window.ending) unsettled_.push_back(&window);
-    if (window.retired && window.visits.empty()) window.ledger.close();
+    close_if_retired(window);
     if (visit.admitted) {
         visit_bytes_ -= visit.memory;
     } else if (visit.memory > 0) {
@@ -340,10 +340,11 @@ void OneSided::end_visit(Visit& visit, Status status) {
     leave_turns(visit);
     if (visit.moving() || visit.accesses > 0 || visit.listed) return;
     // It may have been given up during its write, which has ended well since.
-    if (visit.in_ledger && !visit.unreached) window.ledger.end(visit.origin, visit.bytes, visit.mark);
+    if (visit.in_ledger && !visit.unreached) note_end(visit);
+    if (visit.noted) window.remote_ledger->take_back(visit.origin, visit.bytes);
     if (visit.kind == OpKind::put && visit.status == Status::ok)
         window.ledger.marks.end(visit.origin, visit.mark);
-    visit.in_ledger = false;
+    visit.in_ledger = visit.noted = false;
     if (visit.updates) {
         visit.updates = false;
         window.updating = false;

@@ -90,6 +90,7 @@ void OneSided::run_updates(Window& window, bool its_turn) {
 
 // False: a segment has no pointer, and nothing was done.
 bool OneSided::update_in_place(Visit& visit) {
+    if (visit.window->remote_ledger) return false;
     std::vector<std::byte*> pointers;
     for (std::size_t i = 0; i < visit.segments.size(); ++i) {
         pointers.push_back(place(visit, i).pointer);
@@ -122,6 +123,40 @@ bool OneSided::update_in_place(Visit& visit) {
         end_visit(visit, Status::ok);
     }
     return true;
+}
+
+// The ledger must call the update begun before any byte of it is written. False: step() goes on once it does.
+bool OneSided::note_begin(Visit& visit) {
+    Window& window = *visit.window;
+    if (!window.remote_ledger) {
+        window.ledger.begin(visit.origin, visit.bytes, visit.mark);
+        return true;
+    }
+    // Then the writes of step() come behind the word by themselves.
+    const std::size_t ordered = window.session().memory->orders_writes_up_to();
+    bool waits = false;
+    for (std::size_t i = 0; i < visit.segments.size(); ++i)
+        waits |= visit.segments[i].bytes > ordered || place(visit, i).pointer != nullptr;
+    const Status status = window.remote_ledger->begin(visit.origin, visit.bytes, waits ? &visit : nullptr);
+    if (status == Status::in_progress) {
+        if (!waits) return true;
+        ++visit.accesses;
+        ++window.session().pieces;
+        visit.noted = true;
+        return false;
+    }
+    visit.unreached |= is_error(status);
+    if (is_error(status) && visit.status == Status::ok) visit.status = status;
+    return true;
+}
+
+void OneSided::note_end(Visit& visit) {
+    Window& window = *visit.window;
+    if (window.remote_ledger) {
+        window.remote_ledger->end(visit.origin, visit.bytes);
+    } else {
+        window.ledger.end(visit.origin, visit.bytes, visit.mark);
+    }
 }
 
 // Reads or writes all segments. `bytes` holds them one after the other. False: the answers come later.
@@ -157,8 +192,13 @@ void OneSided::step(Visit& visit) {
         visit.updated = visit.fetched;
         const Status status = apply_update(visit, visit.operands.data(), visit.updated.data(), visit.bytes);
         if (is_error(status)) return end_visit(visit, status);
+        visit.stage = Visit::Stage::noting;
+        if (!note_begin(visit)) return;
+        if (is_error(visit.status)) return end_visit(visit, visit.status);
+    }
+    if (visit.stage == Visit::Stage::noting) {
         visit.stage = Visit::Stage::writing;
-        visit.window->ledger.begin(visit.origin, visit.bytes, visit.mark);
+        visit.noted = false;
         visit.in_ledger = true;
         if (visit.reduction != rma::no_op && visit.updated != visit.fetched &&
             !reach(visit, visit.updated.data(), true))
@@ -168,7 +208,7 @@ void OneSided::step(Visit& visit) {
     if (visit.updates) {
         if (visit.result_bytes() > 0)
             visit.window->ledger.marks.fetched(visit.origin, visit.mark, visit.fetched);
-        visit.window->ledger.end(visit.origin, visit.bytes, visit.mark);
+        note_end(visit);
         visit.in_ledger = visit.updates = false;
         visit.window->updating = false;
     }

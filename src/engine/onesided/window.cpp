@@ -89,10 +89,10 @@ void OneSided::settle(Window& window) {
     }
 }
 
-void OneSided::end_visits(const Window& window, const RanksGone& of, Status status) {
+void OneSided::end_visits(const Window& window, const std::function<bool(const Visit&)>& of, Status status) {
     std::vector<std::uint64_t> tokens;
     for (const Visit* visit = window.visits.first(); visit != nullptr; visit = window.visits.after(*visit))
-        if (of(visit->origin)) tokens.push_back(visit->token);
+        if (of(*visit)) tokens.push_back(visit->token);
     // A visit that ends may let others end.
     for (const std::uint64_t token : tokens)
         if (Visit* visit = visits_.find(token)) end_visit(*visit, status);
@@ -108,7 +108,8 @@ void OneSided::ranks_gone(Team& team, const RanksGone& gone) {
         if (window->team != &team) continue;
         for (StartedCall* call : window->calls.all())
             if (gone(call->asked.target)) fail_call(*call, Status::peer_lost);
-        end_visits(*window, gone, Status::peer_lost);
+        end_visits(
+            *window, [&](const Visit& visit) { return gone(visit.origin); }, Status::peer_lost);
         give_up_locks(*window);
         retire(*window);
     }
@@ -120,32 +121,50 @@ void OneSided::cancel(Session& session, Status reason) {
         for (StartedCall* call : window->calls.all())
             fail_call(*call, reason);
         end_visits(
-            *window, [](std::uint32_t) { return true; }, Status::peer_lost);
+            *window, [](const Visit&) { return true; }, Status::peer_lost);
         give_up_locks(*window);
         retire(*window);
     }
 }
 
 // The ranks of a window with a ledger finish its work without their devices, which therefore must not touch
-// its memory any more.
+// its memory any more. An update that is being written ends as usual: its origin cannot get the result anew.
 void OneSided::retire(Window& window) {
-    if (window.ledger.empty() || window.retired) return;
+    if (!window.keeps_ledger() || window.retired) return;
     window.retired = true;
     end_visits(
-        window, [](std::uint32_t) { return true; }, Status::peer_lost);
-    if (window.visits.empty()) window.ledger.close();
+        window, [](const Visit& visit) { return !visit.in_ledger; }, Status::peer_lost);
+    close_if_retired(window);
+}
+
+void OneSided::close_if_retired(Window& window) {
+    if (!window.retired || !window.visits.empty()) return;
+    if (window.remote_ledger) {
+        window.remote_ledger->close();
+    } else {
+        window.ledger.close();
+    }
+}
+
+void OneSided::ledger_settled(Window& window) {
+    if (window.ending) unsettled_.push_back(&window);
 }
 
 Status OneSided::keep_ledger(Window& window, const memory::HostRange& memory) {
     const std::size_t ranks = window.team->peers.size();
-    if (window.ending || !window.ledger.empty() || memory.bytes < rma::Ledger::bytes(ranks))
+    if (window.ending || window.keeps_ledger() || memory.bytes < rma::Ledger::bytes(ranks))
         return Status::invalid;
     const bool with_marks = memory.bytes >= rma::Ledger::bytes_with_marks(ranks);
     const std::size_t bytes = with_marks ? rma::Ledger::bytes_with_marks(ranks) : rma::Ledger::bytes(ranks);
-    std::byte* const words = window.session().memory->direct(memory, 0, bytes);
-    if (words == nullptr) return Status::unsupported;
-    if (reinterpret_cast<std::uintptr_t>(words) % alignof(std::uint64_t) != 0) return Status::invalid;
-    window.ledger = rma::Ledger(words, ranks, with_marks);
+    memory::HostMemory& host = *window.session().memory;
+    std::byte* const words = host.direct(memory, 0, bytes);
+    if (words != nullptr) {
+        if (reinterpret_cast<std::uintptr_t>(words) % alignof(std::uint64_t) != 0) return Status::invalid;
+        window.ledger = rma::Ledger(words, ranks, with_marks);
+    } else {
+        if (with_marks || host.orders_writes_up_to() < sizeof(std::uint64_t)) return Status::unsupported;
+        window.remote_ledger.emplace(host, memory, ranks, [this, &window] { ledger_settled(window); });
+    }
     if (window.team->any_gone()) retire(window);
     return Status::ok;
 }
@@ -192,8 +211,9 @@ void OneSided::trim() {
 std::size_t OneSided::outstanding(const Session& session) const {
     std::size_t count = 0;
     for (const auto& [key, window] : windows_) {
-        if (&window->session() == &session)
-            count += window->calls.size() + window->visits.size() + window->held + window->lock.waiting();
+        if (&window->session() != &session) continue;
+        count += window->calls.size() + window->visits.size() + window->held + window->lock.waiting();
+        if (window->remote_ledger) count += window->remote_ledger->outstanding();
     }
     return count;
 }

@@ -6,6 +6,7 @@
 #include "base/linked_list.h"
 #include "engine/onesided/calls.h"
 #include "engine/onesided/headers.h"
+#include "engine/onesided/remote_ledger.h"
 #include "engine/teams/team.h"
 #include "matching/matcher.h"
 #include "rma/epochs.h"
@@ -15,6 +16,7 @@
 #include "rma/ranges.h"
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace offpath::engine {
@@ -82,11 +84,16 @@ class Window {
     LinkedList<Visit> visits;
     std::size_t held = 0;  // in all lanes
     rma::Ledger ledger;
-    bool retired = false;           // it has a ledger, and a rank of its team is gone: it accepts nothing
+    std::optional<RemoteLedger> remote_ledger;  // instead of `ledger`
+    bool retired = false;           // it has one of them, and a rank of its team is gone: it accepts nothing
     std::uint64_t early_bytes = 0;  // what the lanes keep, as part of the job's early bytes
 
     Session& session() const { return *team->session; }
-    bool idle() const { return calls.empty() && visits.empty() && held == 0; }
+    bool keeps_ledger() const { return !ledger.empty() || remote_ledger; }
+    bool idle() const {
+        return calls.empty() && visits.empty() && held == 0 &&
+               (!remote_ledger || remote_ledger->outstanding() == 0);
+    }
 };
 
 struct StartedCall : Linked<StartedCall> {
@@ -128,10 +135,13 @@ struct Visit final : rma::Access, Completion, TransferPair, Linked<Visit> {
     std::vector<memory::HostRange> places;    // of the segments
     std::vector<rma::Ranges::Range*> ranges;  // the ranges that contain them, each held
     std::vector<std::byte> operands, fetched, updated;
-    enum class Stage : std::uint8_t { arriving, reading, writing, returning, over } stage = Stage::arriving;
+    // noting: the ledger's word must be there before the update is written.
+    enum class Stage : std::uint8_t { arriving, reading, noting, writing, returning, over };
+    Stage stage = Stage::arriving;
     bool in_lane = false, has_arrived = false, updates = false, admitted = false;
     bool listed = false, returned_apart = false, in_turns = false;
     bool in_ledger = false;      // an update that the ledger calls begun, and not applied
+    bool noted = false;          // the same before its first byte is written
     bool unreached = false;      // an access to memory has failed
     std::uint32_t accesses = 0;  // outstanding accesses to memory that answers later
     Status status = Status::ok;
