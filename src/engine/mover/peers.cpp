@@ -13,7 +13,8 @@
 namespace offpath::engine {
 namespace {
 
-constexpr std::size_t most_ended = 1 << 16;
+// Some 2 MiB.
+constexpr std::size_t most_ended = 1 << 14;
 
 // A message's header, with its stamp in front.
 class Stamped {
