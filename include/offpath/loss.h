@@ -20,15 +20,18 @@ typedef enum offpath_device_state {
  * context. */
 OFFPATH_API offpath_device_state_t offpath_context_device_state(offpath_context_h context);
 
-/* A pidfd of the process of this process's own device, which becomes readable when that process has ended.
- * The caller closes it. -1: it is not visible here. */
-OFFPATH_API int offpath_context_device_process(offpath_context_h context);
+/* A descriptor that becomes readable when this process's own device can no longer touch memory of this
+ * process: a pidfd of its process, or of a remote device an event that the link is lost. The caller closes
+ * it. -1: the process is not visible here, or the device's network card writes by itself (xgvmi). */
+OFFPATH_API int offpath_context_device_end(offpath_context_h context);
 
 /* Ends the process of this process's own device by SIGKILL if a signal has stopped it, because it might
- * continue and write memory of this process. Others must have given the device up, or this process has. OK:
- * it has ended. UNSUPPORTED: it is not stopped, is not visible, is another user's, or
- * OFFPATH_END_STOPPED=off. It takes a tenth of a second, and if it ends the process, as long as that needs to
- * get a core and end: up to nine seconds. Threads: as the context. */
+ * continue and write memory of this process. Of a remote device, it gives up this end of the link if the
+ * device has been silent for OFFPATH_LOST_AFTER_S seconds. Others must have given the device up, or this
+ * process has. OK: the device has ended, or reaches this process no more. UNSUPPORTED: it is neither stopped
+ * nor silent, is not visible, is another user's, or OFFPATH_END_STOPPED=off. It takes a tenth of a second,
+ * and if it ends the process, as long as that needs to get a core and end: up to nine seconds. Threads: any.
+ */
 OFFPATH_API offpath_status_t offpath_context_end_stopped_device(offpath_context_h context);
 
 /* The ledger of this rank's part of a window: words in its own memory that outlive its device.
@@ -43,8 +46,9 @@ OFFPATH_API offpath_status_t offpath_context_end_stopped_device(offpath_context_
 #define OFFPATH_LEDGER_WORDS(ranks) (1 + 2 * (size_t)(ranks))
 
 /* Makes the device keep the ledger. `words`: OFFPATH_LEDGER_WORDS of the window's ranks, all 0, in memory of
- * offpath_mem_alloc that lives as long as the window. Call it before any rank uses the window. UNSUPPORTED:
- * the device has not mapped that memory. */
+ * offpath_mem_alloc that lives as long as the window. Call it before any rank uses the window. A remote
+ * device changes each word by a message. UNSUPPORTED: the device has not mapped that memory, and is not
+ * remote; or its network card writes memory by itself (xgvmi). */
 OFFPATH_API offpath_status_t offpath_window_keep_ledger(offpath_window_h window, uint64_t* words);
 
 /* Marks: what a rank's device notes about each marked operation on the rank's memory, behind the words of the
@@ -57,7 +61,7 @@ OFFPATH_API offpath_status_t offpath_window_keep_ledger(offpath_window_h window,
 /* A rank has fewer marked operations than this at one target that it does not know to be done. */
 #define OFFPATH_MARKS_OUTSTANDING 4096
 
-/* As offpath_window_keep_ledger, with OFFPATH_MARKS_WORDS words. */
+/* As offpath_window_keep_ledger, with OFFPATH_MARKS_WORDS words. UNSUPPORTED with a remote device. */
 OFFPATH_API offpath_status_t offpath_window_keep_marks(offpath_window_h window, uint64_t* words);
 
 /* Marks the next put or update that this rank starts on the window, which is one contiguous piece of at most

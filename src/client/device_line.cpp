@@ -87,6 +87,12 @@ bool DeviceLine::closed() const {
     return threaded_ ? closed_.load(std::memory_order_acquire) : socket_.peer_closed();
 }
 
+std::uint64_t DeviceLine::silent_ns() const {
+    if (!threaded_ || !socket_.remote()) return 0;
+    const std::lock_guard lock(mutex_);
+    return socket_.silent_ns(now_ns());
+}
+
 FileDescriptor DeviceLine::process() const {
     errno = 0;
     control::Credentials daemon;

@@ -40,6 +40,8 @@ class DeviceLine {
     Status receive(int timeout_ms, control::Message& message, std::string& problem);
     // Whether the daemon has closed the connection, or has been silent for too long.
     bool closed() const;
+    // Over TCP: for how long nothing was heard of the daemon. Else 0.
+    std::uint64_t silent_ns() const;
     // Over a unix socket: a pidfd of the daemon's process; empty, with errno, if it has ended or is not
     // visible.
     FileDescriptor process() const;

@@ -4,12 +4,16 @@
 #include <offpath/loss.h>
 
 #include "base/environment.h"
+#include "base/patience.h"
 #include "base/proc_threads.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <thread>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +30,19 @@ constexpr std::chrono::milliseconds between_looks{100};
 // By a signal, not by a debugger.
 bool is_stopped(pid_t process) {
     return process > 0 && thread_letter(process, process) == 'T';
+}
+
+// A remote device reaches this process by the link alone. Others have given it up, so silence over the line
+// means that it is lost.
+offpath_status_t give_up_link(const client::Attachment& attachment) {
+    const std::uint64_t patience_ns = std::max(lost_after_ns(), control::keep_alive_ns * 3 / 2);
+    const bool closed = attachment.line->closed();
+    if (attachment.exports != nullptr || (!closed && attachment.line->silent_ns() < patience_ns))
+        return OFFPATH_ERR_UNSUPPORTED;
+    attachment.link->give_up(closed ? attachment.line->why().c_str() : "it does not answer");
+    pollfd ended{attachment.link->end_event(), POLLIN, 0};
+    return poll(&ended, 1, static_cast<int>(between_looks.count())) == 1 ? OFFPATH_OK
+                                                                         : OFFPATH_ERR_UNSUPPORTED;
 }
 
 }  // namespace
@@ -45,15 +62,18 @@ extern "C" offpath_device_state_t offpath_context_device_state(offpath_context_h
     return ended ? OFFPATH_DEVICE_ENDED : OFFPATH_DEVICE_SILENT;
 }
 
-int offpath_context_device_process(offpath_context_h context) {
-    if (context == nullptr || context->attachment.link != nullptr) return -1;
-    return context->attachment.line->process().release();
+int offpath_context_device_end(offpath_context_h context) {
+    if (context == nullptr) return -1;
+    const auto& attachment = context->attachment;
+    if (attachment.link == nullptr) return attachment.line->process().release();
+    return attachment.exports != nullptr ? -1 : fcntl(attachment.link->end_event(), F_DUPFD_CLOEXEC, 0);
 }
 
 offpath_status_t offpath_context_end_stopped_device(offpath_context_h context) {
     static const bool allowed = environment::flag("OFFPATH_END_STOPPED", true);
-    if (context == nullptr || context->attachment.link != nullptr || !allowed) return OFFPATH_ERR_UNSUPPORTED;
+    if (context == nullptr || !allowed) return OFFPATH_ERR_UNSUPPORTED;
     const auto& attachment = context->attachment;
+    if (attachment.link != nullptr) return give_up_link(attachment);
     // Another rank of the node, or thread of this one, may be ending it at the same time. Then it is no
     // longer stopped, nor over.
     const auto ended = [&](int timeout_ms) {

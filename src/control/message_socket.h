@@ -65,6 +65,11 @@ class MessageSocket {
     // peer_lost: the other side has been silent for silence_ns, or is gone. The clock starts with the first
     // call.
     Status tend(std::uint64_t now_ns);
+    // For how long nothing has come, as of the last tend(). A side that works says something every
+    // keep_alive_ns.
+    std::uint64_t silent_ns(std::uint64_t now_ns) const {
+        return heard_ || heard_ns_ == 0 || now_ns < heard_ns_ ? 0 : now_ns - heard_ns_;
+    }
 
   private:
     Status receive_frame(Received& received);

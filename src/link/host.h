@@ -4,6 +4,7 @@
 // take the lock leaves a note (`pending_`) for the holder.
 #pragma once
 
+#include "base/file_descriptor.h"
 #include "link/agent.h"
 #include "link/event_set.h"
 #include "link/host_channel.h"
@@ -58,6 +59,8 @@ class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::W
     Status connect(std::span<const std::byte> device_address, std::uint64_t token,
                    const control::ChannelSizes& sizes, std::unique_ptr<control::ClientChannel>& channel,
                    std::string& problem) override;
+    int end_event() const override { return end_event_.get(); }
+    void give_up(const char* why) override { broken(why); }
     HostLinkCounters counters() const override;
 
     void kick() override;
@@ -98,6 +101,8 @@ class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::W
     // Whether something moves although no message comes.
     bool busy() const { return held() || (rings_ != nullptr && rings_->telling()); }
     void release();
+    void disconnect();
+    void tell_end();
 
     TryLock lock_;
     Outgoing out_;
@@ -110,6 +115,7 @@ class Host final : public HostLink, transport::Handler, LinkDriver, LinkAgent::W
     transport::FreeList<Fetching> fetches_;
     std::size_t fetching_ = 0;
     bool closed_ = false;
+    FileDescriptor end_event_;
     std::string why_lost_;
 
     std::atomic<bool> pending_{false};  // batches wait for the holder of the lock

@@ -6,6 +6,10 @@
 
 #include <fmt/format.h>
 
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace offpath::link {
@@ -17,6 +21,11 @@ constexpr int patience_ms = 100;
 }  // namespace
 
 Status Host::start(std::string& problem) {
+    end_event_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!end_event_) {
+        problem = fmt::format("eventfd: {}", std::strerror(errno));
+        return Status::system;
+    }
     if (rings_ == nullptr) return agent_.start(transport_->event_fd(), problem);
     if (events_.open(transport_->event_fd(), rings_->one_sided().event_fd()) != Status::ok) {
         problem = "epoll: the link cannot wait for its events";
@@ -197,6 +206,7 @@ std::optional<int> Host::work_for_agent() {
     }
     const bool rest = work() == 0 && arm() == Status::ok;
     const int timeout = busy() ? patience_ms : -1;
+    if (lost_.load(std::memory_order_relaxed)) disconnect();
     lock_.release();
     if (pending_.load(std::memory_order_seq_cst)) {
         kick();
@@ -212,6 +222,7 @@ void Host::fail(std::string why) {
     why_lost_ = std::move(why);
     lost_.store(true, std::memory_order_release);
     if (channel_ != nullptr) channel_->wake_waiters();
+    agent_.wake();
 }
 
 bool Host::lost(std::string& why) {
@@ -220,11 +231,21 @@ bool Host::lost(std::string& why) {
     return true;
 }
 
-void Host::release() {
+void Host::disconnect() {
     for (transport::Endpoint** endpoint : {&control_, &bulk_})
         if (*endpoint != nullptr) transport_->disconnect(std::exchange(*endpoint, nullptr));
     staging_.connect(0, nullptr, nullptr);
+    tell_end();
+}
+
+void Host::release() {
+    disconnect();
     if (rings_ != nullptr) rings_->disconnect();
+}
+
+// The program may be in a call that makes no progress here, so another thread may wait for this.
+void Host::tell_end() {
+    if (!held()) eventfd_write(end_event_.get(), 1);
 }
 
 void Host::abandon() {
@@ -232,6 +253,7 @@ void Host::abandon() {
     closed_ = true;
     release();
     progress_until_released(*transport_, [this] { return held(); });
+    tell_end();
     if (held())
         log::warn(Code::network_end,
                   "the transport holds on to memory of the program after the end of its link");

@@ -60,6 +60,12 @@ class HostLink {
                            const control::ChannelSizes& sizes,
                            std::unique_ptr<control::ClientChannel>& channel, std::string& problem) = 0;
 
+    // A descriptor that becomes readable when the link is lost and this side has given up its end, so that
+    // the device no longer reaches memory of this process by it. Borrowed.
+    virtual int end_event() const = 0;
+    // The device is lost, as the owner knows: the link is, too. Threads: any.
+    virtual void give_up(const char* why) = 0;
+
     virtual HostLinkCounters counters() const = 0;
 };
 

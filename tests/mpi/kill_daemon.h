@@ -26,6 +26,12 @@ inline void wait_stopped(pid_t pid) {
     }
 }
 
+// Of several_daemons.sh: the name of its directory.
+inline int number_of_daemon() {
+    const char* directory = std::getenv("OFFPATH_DIR");
+    return directory == nullptr ? 0 : std::atoi(std::filesystem::path(directory).filename().c_str());
+}
+
 inline void kill_daemon(int signal = SIGKILL) {
     const char* directory = std::getenv("OFFPATH_DIR");
     for (const auto& file : std::filesystem::directory_iterator(directory != nullptr ? directory : ".")) {

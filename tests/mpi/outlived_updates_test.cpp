@@ -1,9 +1,11 @@
 // The device of a third rank dies while a long update is under way between two others, whose devices live.
 // The update happens exactly once: what the target's device has applied when it notices the loss stays, and
 // the host's MPI adds the rest. Three ranks with a daemon each (several_daemons.sh).
+// outlived_updates_test [NUMBERS]: of each update.
 #include <mpi.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -13,7 +15,7 @@
 namespace {
 
 // An update is sent in pieces of 128 KiB. This many take longer than it takes to notice the loss.
-constexpr int longs = 1 << 20, updates = 8;
+constexpr int updates = 8;
 constexpr int victim = 2;
 
 }  // namespace
@@ -21,9 +23,11 @@ constexpr int victim = 2;
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     const int rank = check::rank_of(MPI_COMM_WORLD);
+    const int longs = argc > 1 ? std::atoi(argv[1]) : 1 << 20;
     {
         // Every other number of the target is reached, by a type with gaps.
-        std::vector<std::int64_t> memory(2 * longs, 5), ones(longs);
+        const auto count = static_cast<std::size_t>(longs);
+        std::vector<std::int64_t> memory(2 * count, 5), ones(count);
         std::iota(ones.begin(), ones.end(), 1);
         MPI_Win win = MPI_WIN_NULL;
         MPI_Win_create(memory.data(), MPI_Aint{2} * longs * 8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win);

@@ -136,6 +136,12 @@ int main(int argc, char** argv) {
     {
         Memory fenced("fences", false), posted("post and start", false), locked("lock_all", false),
             requested("requests", true), single("locks", true);
+        std::vector<int> daemons(static_cast<std::size_t>(ranks));
+        const int own_daemon = check::number_of_daemon();
+        PMPI_Allgather(&own_daemon, 1, MPI_INT, daemons.data(), 1, MPI_INT, MPI_COMM_WORLD);
+        const auto lives = [&](int each) {
+            return daemons[static_cast<std::size_t>(each)] != daemons[static_cast<std::size_t>(victim)];
+        };
         MPI_Group everybody;
         MPI_Comm_group(MPI_COMM_WORLD, &everybody);
         const auto finish_requests = [&] {
@@ -186,6 +192,8 @@ int main(int argc, char** argv) {
         MPI_Put(&after, 1, MPI_INT64_T, next, Memory::counter(), 1, MPI_INT64_T, single.win);
         MPI_Compare_and_swap(&mine, &zero, &swapped, MPI_INT64_T, next, Memory::word(), single.win);
         MPI_Fetch_and_op(&mine, &fetched, MPI_INT64_T, next, Memory::sums(), MPI_SUM, single.win);
+        // What devices that live have fetched must not be on its way when they notice the loss.
+        if (lives(rank) && lives(next)) MPI_Win_flush(next, single.win);
         PMPI_Barrier(MPI_COMM_WORLD);
         const auto lost = std::chrono::steady_clock::now();
         if (rank == victim && !stays_stopped) check::kill_daemon(SIGKILL);

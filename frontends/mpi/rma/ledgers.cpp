@@ -26,7 +26,7 @@ namespace {
 
 constexpr int look_ms = 250;
 
-// Closes the ledgers of this process when its daemon has ended.
+// Closes the ledgers of this process when its device no longer reaches its memory.
 class Watch {
   public:
     // A word that says whether a ledger is closed, and the one by which other ranks ask for that.
@@ -34,7 +34,7 @@ class Watch {
         std::uint64_t* closed;
         const std::uint64_t* asked;
     };
-    // False: this process cannot see its daemon, or can have no thread.
+    // False: this process cannot see the end of its device, or can have no thread.
     bool begin(const Words& words) {
         const std::lock_guard lock(mutex_);
         if (!thread_.joinable() && !start()) return false;
@@ -50,7 +50,7 @@ class Watch {
         if (!thread_.joinable()) return;
         eventfd_write(stops_, 1);
         thread_.join();
-        ::close(daemon_);
+        ::close(device_end_);
         ::close(stops_);
     }
 
@@ -60,8 +60,8 @@ class Watch {
                                        std::memory_order_release);
     }
     bool start() {
-        daemon_ = offpath_context_device_process(runtime().context);
-        if (daemon_ < 0) return false;
+        device_end_ = offpath_context_device_end(runtime().context);
+        if (device_end_ < 0) return false;
         stops_ = eventfd(0, EFD_CLOEXEC);
         // Signals are for the program's threads.
         sigset_t all, before;
@@ -74,13 +74,13 @@ class Watch {
         }
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
         if (thread_.joinable()) return true;
-        ::close(daemon_);
+        ::close(device_end_);
         if (stops_ >= 0) ::close(stops_);
         return false;
     }
     void run() {
         pthread_setname_np(pthread_self(), "offpath-windows");
-        std::array<pollfd, 2> entries{pollfd{daemon_, POLLIN, 0}, pollfd{stops_, POLLIN, 0}};
+        std::array<pollfd, 2> entries{pollfd{device_end_, POLLIN, 0}, pollfd{stops_, POLLIN, 0}};
         while (poll(entries.data(), entries.size(), look_ms) <= 0) {
             if (is_asked()) (void)offpath_context_end_stopped_device(runtime().context);
         }
@@ -101,7 +101,7 @@ class Watch {
 
     std::mutex mutex_;
     std::thread thread_;
-    int daemon_ = -1, stops_ = -1;
+    int device_end_ = -1, stops_ = -1;
     std::vector<Words> words_;
     bool ended_ = false;
 };

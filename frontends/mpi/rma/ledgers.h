@@ -5,8 +5,9 @@
 // ranks ask for the ledger to be closed.
 //
 // A daemon that dies cannot write. So a thread of this process closes the ledgers of the process when its
-// daemon has ended. Neither can a daemon that a signal has stopped, but it might continue. Where another rank
-// asks for a ledger to be closed, the thread ends such a daemon first. It looks for that four times a second.
+// daemon has ended, or the link to a remote one is lost. Neither can a daemon that a signal has stopped, but
+// it might continue. Where another rank asks for a ledger to be closed, the thread ends such a daemon first,
+// or gives up its end of the link to a remote one that is silent. It looks for that four times a second.
 //
 // Threads: one at a time for each window.
 #pragma once
