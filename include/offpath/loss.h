@@ -29,9 +29,9 @@ OFFPATH_API int offpath_context_device_end(offpath_context_h context);
  * continue and write memory of this process. Of a remote device, it gives up this end of the link if the
  * device has been silent for OFFPATH_LOST_AFTER_S seconds. Others must have given the device up, or this
  * process has. OK: the device has ended, or reaches this process no more. UNSUPPORTED: it is neither stopped
- * nor silent, is not visible, is another user's, or OFFPATH_END_STOPPED=off. It takes a tenth of a second,
- * and if it ends the process, as long as that needs to get a core and end: up to nine seconds. Threads: any.
- */
+ * nor silent, is not visible, is another user's, or, if it is local, OFFPATH_END_STOPPED=off. It takes a
+ * tenth of a second, and if it ends the process, as long as that needs to get a core and end: up to nine
+ * seconds. Threads: any. */
 OFFPATH_API offpath_status_t offpath_context_end_stopped_device(offpath_context_h context);
 
 /* The ledger of this rank's part of a window: words in its own memory that outlive its device.

@@ -71,9 +71,10 @@ int offpath_context_device_end(offpath_context_h context) {
 
 offpath_status_t offpath_context_end_stopped_device(offpath_context_h context) {
     static const bool allowed = environment::flag("OFFPATH_END_STOPPED", true);
-    if (context == nullptr || !allowed) return OFFPATH_ERR_UNSUPPORTED;
+    if (context == nullptr) return OFFPATH_ERR_UNSUPPORTED;
     const auto& attachment = context->attachment;
     if (attachment.link != nullptr) return give_up_link(attachment);
+    if (!allowed) return OFFPATH_ERR_UNSUPPORTED;
     // Another rank of the node, or thread of this one, may be ending it at the same time. Then it is no
     // longer stopped, nor over.
     const auto ended = [&](int timeout_ms) {
