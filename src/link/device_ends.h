@@ -34,7 +34,6 @@ class LinkTransfers final : public memory::StagedTransfers {
         return peer_->staging.start(direction, host_address, local, bytes, completion);
     }
     bool copies_within() const override { return true; }
-    std::size_t orders_up_to() const override { return batch_bytes; }
     Status copy(std::uint64_t from, std::uint64_t to, std::size_t bytes, Completion* completion) override {
         return peer_->staging.copy(from, to, bytes, completion);
     }

@@ -60,8 +60,6 @@ class HostMemory {
                                std::uint64_t /*bytes*/) {
         return false;
     }
-    // Writes of at most so many bytes each that answer later happen in the order in which they were started.
-    virtual std::size_t orders_writes_up_to() const { return 0; }
     // Whether blocked reads or writes are already outstanding. If so, the caller should not start more,
     // because they would hold buffers that other operations need.
     virtual bool waits() const { return false; }

@@ -54,9 +54,6 @@ class BackedMemory final : public SessionMemory {
         return range.region == 0 && staged_ == nullptr &&
                residency_.resident(range.address + offset, bytes, false, now_ns());
     }
-    std::size_t orders_writes_up_to() const override {
-        return staged_ != nullptr ? staged_->orders_up_to() : 0;
-    }
     bool waits() const override { return aside_ != nullptr && aside_->outstanding() >= many_waiting; }
 
     bool copies_within(const HostRange& from, const HostRange& to) const override {

@@ -30,8 +30,6 @@ class StagedTransfers {
                         Completion* /*completion*/) {
         return Status::unsupported;
     }
-    // Transfers to the host of at most so many bytes each happen in the order in which they were started.
-    virtual std::size_t orders_up_to() const { return 0; }
     // Advances transfers; the work is bounded. Returns how much moved.
     virtual unsigned progress() = 0;
     // These behave as in SessionMemory.

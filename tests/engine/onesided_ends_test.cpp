@@ -191,7 +191,7 @@ TEST_P(OneSided, TheLedgerSaysWhichUpdatesAreApplied) {
     }
 }
 
-// A proxy may die at any moment. Short updates follow the ledger's words, long ones wait for them.
+// A proxy may die at any moment. Writes overtake each other.
 TEST_P(OneSided, TheLedgerIsRightAtAllTimes) {
     const bool remote = std::get<0>(GetParam()) == BackEnd::staged;
     for (const std::size_t numbers : {1, 100, 300}) {
@@ -213,8 +213,10 @@ TEST_P(OneSided, TheLedgerIsRightAtAllTimes) {
             const std::uint64_t bytes = applied * numbers * 8;
             EXPECT_LE(ledgers.applied(1, 0), bytes);
             EXPECT_GE(ledgers.begun(1, 0), bytes);
-            // At most one is in doubt.
-            EXPECT_LE(ledgers.begun(1, 0), ledgers.applied(1, 0) + numbers * 8);
+            // At most one is in doubt, if no word is on its way.
+            if (!remote) {
+                EXPECT_LE(ledgers.begun(1, 0), ledgers.applied(1, 0) + numbers * 8);
+            }
             return std::ranges::all_of(done, [](const Done& one) { return one.status.has_value(); });
         };
         ASSERT_TRUE(world.run_until(holds)) << numbers << " numbers";

@@ -37,17 +37,13 @@ class TestMemory final : public memory::HostMemory {
                  Completion* completion) override {
         const Status status = transfer(range, offset, bytes, completion,
                                        [=](std::byte* host) { std::memcpy(host, from, bytes); });
-        if (status == Status::in_progress && bytes > ordered_bytes)
+        // Every other write overtakes what was started before it.
+        if (status == Status::in_progress && ++writes_ % 2 == 0)
             std::ranges::rotate(later_, std::prev(later_.end()));
         return status;
     }
     bool reads_at_once(const memory::HostRange&, std::uint64_t, std::uint64_t) override {
         return kind_ == memory::BackEnd::cma;
-    }
-    // Longer writes overtake others.
-    static constexpr std::size_t ordered_bytes = 1000;
-    std::size_t orders_writes_up_to() const override {
-        return kind_ == memory::BackEnd::staged ? ordered_bytes : 0;
     }
     // From now on nothing may access the memory. Outstanding operations complete without an error.
     void forbid() { forbidden_ = true; }
@@ -80,6 +76,7 @@ class TestMemory final : public memory::HostMemory {
     }
     memory::BackEnd kind_;
     bool forbidden_ = false;
+    unsigned writes_ = 0;
     std::deque<std::function<void()>> later_;
 };
 

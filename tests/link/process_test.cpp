@@ -3,6 +3,7 @@
 #include "link/plugin/plugin_loader.h"
 #include "peer_process.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,12 +88,36 @@ TEST(Processes, HostNoticesADeviceThatIsKilled) {
     ASSERT_TRUE(wait([&] { return channel->completion(0).word.load() != 0; }));
     std::string why;
     EXPECT_FALSE(channel->lost(why));
+    pollfd end{host->end_event(), POLLIN, 0};
+    EXPECT_EQ(poll(&end, 1, 0), 0);
     device.kill();
+    EXPECT_EQ(poll(&end, 1, 10'000), 1) << "the agent alone gives up its end";
     EXPECT_TRUE(wait([&] { return channel->lost(why); }));
     EXPECT_NE(why.find("device"), std::string::npos) << why;
     channel->abandon();
     EXPECT_EQ(channel->post(control::DestroyTeam{2}), Status::ok) << "harmless";
     channel->ring();
+}
+
+TEST(Processes, AHostThatGivesUpItsEndIsWrittenNoMore) {
+    for (const Way& way : all_ways()) {
+        Joined joined(way);
+        std::vector<std::byte> from(1 << 20, std::byte{1}), to(1 << 20);
+        ASSERT_EQ(joined.staged(memory::StagingDirection::to_host, to.data(), from.data(), to.size()),
+                  Status::ok);
+        joined.host->give_up("it is no longer wanted");
+        pollfd end{joined.host->end_event(), POLLIN, 0};
+        ASSERT_EQ(poll(&end, 1, 10'000), 1) << way.name;
+        std::ranges::fill(to, std::byte{2});
+        Arrival late;
+        if (joined.transfers->start(memory::StagingDirection::to_host, address_of(to.data()), from.data(),
+                                    from.size(), &late) == Status::in_progress) {
+            const double until = seconds() + 0.2;
+            joined.until([&] { return seconds() > until; });
+            joined.transfers->abandon(Status::peer_lost);
+        }
+        EXPECT_TRUE(std::ranges::all_of(to, [](std::byte b) { return b == std::byte{2}; })) << way.name;
+    }
 }
 
 TEST(Processes, AgentIsQuietWhenIdle) {

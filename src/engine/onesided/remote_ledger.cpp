@@ -6,46 +6,63 @@ namespace offpath::engine {
 
 RemoteLedger::RemoteLedger(memory::HostMemory& memory, const memory::HostRange& words, std::size_t ranks,
                            std::function<void()> settled)
-    : memory_(memory), words_(words), ranks_(ranks), settled_(std::move(settled)), values_(1 + 2 * ranks) {}
+    : memory_(memory), range_(words), ranks_(ranks), settled_(std::move(settled)), words_(1 + 2 * ranks) {
+    for (Word& word : words_) {
+        word.function = &RemoteLedger::on_written;
+        word.home = this;
+    }
+}
 
-Status RemoteLedger::begin(std::size_t rank, std::uint64_t bytes, Completion* then) {
-    return set(1 + rank, values_[1 + rank] + bytes, then);
+void RemoteLedger::close() {
+    closes_ = true;
+    words_[0].value = 1;
+    if (outstanding_ == 0 && words_[0].sent == 0) (void)write(words_[0]);
+}
+
+Status RemoteLedger::begin(std::size_t rank, std::uint64_t bytes, Completion& then) {
+    Word& word = words_[1 + rank];
+    word.value += bytes;
+    word.then = &then;
+    const Status status = write(word);
+    if (status != Status::in_progress) word.then = nullptr;
+    return status;
 }
 
 void RemoteLedger::take_back(std::size_t rank, std::uint64_t bytes) {
-    set(1 + rank, values_[1 + rank] - bytes, nullptr);
+    words_[1 + rank].value -= bytes;
+    (void)write(words_[1 + rank]);
 }
 
 void RemoteLedger::end(std::size_t rank, std::uint64_t bytes) {
-    set(1 + ranks_ + rank, values_[1 + ranks_ + rank] + bytes, nullptr);
+    words_[1 + ranks_ + rank].value += bytes;
+    (void)write(words_[1 + ranks_ + rank]);
 }
 
-// Each transfer has a copy of its value: a later one may change the word while this one is under way.
-Status RemoteLedger::set(std::size_t at, std::uint64_t value, Completion* then) {
-    if (free_.empty()) {
-        Note& made = notes_.emplace_back();
-        made.function = &RemoteLedger::on_written;
-        made.home = this;
-        free_.push_back(&made);
-    }
-    Note& note = *free_.back();
-    note.then = then;
-    note.value = values_[at] = value;
-    const Status status = memory_.write(words_, at * sizeof value, &note.value, sizeof note.value, &note);
+Status RemoteLedger::write(Word& word) {
+    if (word.under_way) return Status::in_progress;
+    word.sent = word.value;
+    const auto at = static_cast<std::uint64_t>(&word - words_.data());
+    const Status status = memory_.write(range_, at * sizeof word.sent, &word.sent, sizeof word.sent, &word);
     if (status != Status::in_progress) return status;
-    free_.pop_back();
+    word.under_way = true;
     ++outstanding_;
     return status;
 }
 
 void RemoteLedger::on_written(Completion* self, Status status) {
-    Note& note = *static_cast<Note*>(self);
-    RemoteLedger& home = *note.home;
-    Completion* const then = note.then;
-    home.free_.push_back(&note);
-    const bool last = --home.outstanding_ == 0;
-    if (then != nullptr) (*then)(status);
-    if (last) home.settled_();
+    Word& word = *static_cast<Word*>(self);
+    RemoteLedger& home = *word.home;
+    word.under_way = false;
+    --home.outstanding_;
+    const bool more = !is_error(status) && word.sent != word.value && home.write(word) == Status::in_progress;
+    if (!more) {
+        if (Completion* const then = std::exchange(word.then, nullptr)) (*then)(status);
+    }
+    if (home.outstanding_ > 0) return;
+    Word& closed = home.words_[0];
+    if (home.closes_ && closed.sent == 0 && !is_error(status) && home.write(closed) == Status::in_progress)
+        return;
+    home.settled_();
 }
 
 }  // namespace offpath::engine

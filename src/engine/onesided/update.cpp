@@ -83,7 +83,10 @@ void OneSided::run_updates(Window& window, bool its_turn) {
         window.updating = visit.updates = true;
         visit.fetched.resize(visit.bytes);
         visit.stage = Visit::Stage::reading;
-        if (reach(visit, visit.fetched.data(), false)) step(visit);
+        // The word of a small one travels while its memory is read. A long one is in doubt for less time if
+        // it waits for the word apart.
+        if (window.remote_ledger && visit.small()) (void)note_begin(visit);
+        if (reach(visit, visit.fetched.data(), false) && visit.accesses == 0) step(visit);
     }
     window.running_updates = false;
 }
@@ -132,22 +135,15 @@ bool OneSided::note_begin(Visit& visit) {
         window.ledger.begin(visit.origin, visit.bytes, visit.mark);
         return true;
     }
-    // Then the writes of step() come behind the word by themselves.
-    const std::size_t ordered = window.session().memory->orders_writes_up_to();
-    bool waits = false;
-    for (std::size_t i = 0; i < visit.segments.size(); ++i)
-        waits |= visit.segments[i].bytes > ordered || place(visit, i).pointer != nullptr;
-    const Status status = window.remote_ledger->begin(visit.origin, visit.bytes, waits ? &visit : nullptr);
-    if (status == Status::in_progress) {
-        if (!waits) return true;
-        ++visit.accesses;
-        ++window.session().pieces;
-        visit.noted = true;
-        return false;
-    }
+    if (visit.noted) return true;
+    const Status status = window.remote_ledger->begin(visit.origin, visit.bytes, visit);
     visit.unreached |= is_error(status);
     if (is_error(status) && visit.status == Status::ok) visit.status = status;
-    return true;
+    if (status != Status::in_progress) return true;
+    ++visit.accesses;
+    ++window.session().pieces;
+    visit.noted = true;
+    return false;
 }
 
 void OneSided::note_end(Visit& visit) {

@@ -162,7 +162,7 @@ Status OneSided::keep_ledger(Window& window, const memory::HostRange& memory) {
         if (reinterpret_cast<std::uintptr_t>(words) % alignof(std::uint64_t) != 0) return Status::invalid;
         window.ledger = rma::Ledger(words, ranks, with_marks);
     } else {
-        if (with_marks || host.orders_writes_up_to() < sizeof(std::uint64_t)) return Status::unsupported;
+        if (with_marks || host.back_end(memory) != memory::BackEnd::staged) return Status::unsupported;
         window.remote_ledger.emplace(host, memory, ranks, [this, &window] { ledger_settled(window); });
     }
     if (window.team->any_gone()) retire(window);
