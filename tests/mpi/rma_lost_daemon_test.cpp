@@ -1,7 +1,8 @@
 // The only daemon dies while windows are in use: one rank puts, and the others wait for a lock that it holds.
 // Where the windows cannot outlive it, every rank gets an error within 10 s with "return", and the program
-// continues; with "fatal" the job ends (lost_daemon.sh checks how). With OUTLIVES=1 nothing fails: the others
-// get their locks when the first rank has given its own back.
+// continues; with "fatal" the job ends (lost_daemon.sh checks how). With THREADS=1 it has several threads, so
+// they cannot. With OUTLIVES=1 nothing fails: the others get their locks when the first rank has given its
+// own back.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -11,7 +12,9 @@
 #include "kill_daemon.h"
 
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, std::getenv("THREADS") != nullptr ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+                    &provided);
     const bool errors_return = argc > 1 && std::string_view(argv[1]) == "return";
     const int rank = check::rank_of(MPI_COMM_WORLD);
     const int ranks = check::size_of(MPI_COMM_WORLD);
