@@ -27,11 +27,11 @@ OFFPATH_API int offpath_context_device_end(offpath_context_h context);
 
 /* Ends the process of this process's own device by SIGKILL if a signal has stopped it, because it might
  * continue and write memory of this process. Of a remote device, it gives up this end of the link if the
- * device has been silent for OFFPATH_LOST_AFTER_S seconds. Others must have given the device up, or this
- * process has. OK: the device has ended, or reaches this process no more. UNSUPPORTED: it is neither stopped
- * nor silent, is not visible, is another user's, or, if it is local, OFFPATH_END_STOPPED=off. It takes a
- * tenth of a second, and if it ends the process, as long as that needs to get a core and end: up to nine
- * seconds. Threads: any. */
+ * device has been silent for OFFPATH_LOST_AFTER_S seconds, three at least. Others must have given the device
+ * up, or this process has. OK: the device has ended, or reaches this process no more. UNSUPPORTED: it is
+ * neither stopped nor silent, is not visible, is another user's, or, if it is local, OFFPATH_END_STOPPED=off.
+ * It takes a tenth of a second, and if it ends the process, as long as that needs to get a core and end: up
+ * to nine seconds. Threads: any. */
 OFFPATH_API offpath_status_t offpath_context_end_stopped_device(offpath_context_h context);
 
 /* The ledger of this rank's part of a window: words in its own memory that outlive its device.
@@ -47,8 +47,9 @@ OFFPATH_API offpath_status_t offpath_context_end_stopped_device(offpath_context_
 
 /* Makes the device keep the ledger. `words`: OFFPATH_LEDGER_WORDS of the window's ranks, all 0, in memory of
  * offpath_mem_alloc that lives as long as the window. Call it before any rank uses the window. A remote
- * device changes each word by a message. UNSUPPORTED: the device has not mapped that memory, and is not
- * remote; or its network card writes memory by itself (xgvmi). */
+ * device changes each word by a message. UNSUPPORTED: a local device has not mapped that memory, or reaches
+ * other memory with the help of a thread of this process (staged); or the device's network card writes memory
+ * by itself (xgvmi). */
 OFFPATH_API offpath_status_t offpath_window_keep_ledger(offpath_window_h window, uint64_t* words);
 
 /* Marks: what a rank's device notes about each marked operation on the rank's memory, behind the words of the

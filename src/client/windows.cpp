@@ -324,6 +324,9 @@ offpath_status_t offpath_window_detach(offpath_window_h window, void* base) try 
 
 offpath_status_t offpath_window_keep_ledger(offpath_window_h window, std::uint64_t* words) try {
     if (window == nullptr || words == nullptr) return OFFPATH_ERR_INVALID;
+    const auto& attachment = window->context->attachment;
+    // A network card, or the agent with the device's last requests, may write memory after the device's end.
+    if (attachment.exports != nullptr || attachment.agent != nullptr) return OFFPATH_ERR_UNSUPPORTED;
     return to_c(keep_ledger(*window, words, rma::Ledger::bytes(window->team->size)));
 } catch (...) {
     return caught("offpath_window_keep_ledger");
