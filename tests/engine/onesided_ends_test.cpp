@@ -207,7 +207,7 @@ TEST_P(OneSided, TheLedgerIsRightAtAllTimes) {
                 0,
                 update(OpKind::accumulate, sum, DataType::uint64, 1, 0, std::span<const std::uint64_t>(ones)),
                 &one);
-        const auto holds = [&] {
+        const auto check = [&] {
             std::uint64_t applied = 0;
             std::memcpy(&applied, windows.memory[1].data(), 8);
             const std::uint64_t bytes = applied * numbers * 8;
@@ -217,12 +217,49 @@ TEST_P(OneSided, TheLedgerIsRightAtAllTimes) {
             if (!remote) {
                 EXPECT_LE(ledgers.begun(1, 0), ledgers.applied(1, 0) + numbers * 8);
             }
-            return std::ranges::all_of(done, [](const Done& one) { return one.status.has_value(); });
         };
-        ASSERT_TRUE(world.run_until(holds)) << numbers << " numbers";
+        world.memory(1).after_each = check;
+        ASSERT_TRUE(world.run_until([&] {
+            check();
+            return std::ranges::all_of(done, [](const Done& one) { return one.status.has_value(); });
+        })) << numbers
+            << " numbers";
         ASSERT_TRUE(world.run_until([&] { return ledgers.applied(1, 0) == updates * numbers * 8; }));
         EXPECT_EQ(ledgers.begun(1, 0), ledgers.applied(1, 0));
     }
+}
+
+// Where neither of its two devices is lost, the origin gets the result of an update that is applied.
+TEST_P(OneSided, AnAppliedUpdateIsAnsweredInSpiteOfALoss) {
+    const bool remote = std::get<0>(GetParam()) == BackEnd::staged;
+    if (std::get<1>(GetParam()) == 1) GTEST_SKIP() << "all ranks have the same device";
+    int applied = 0;
+    for (int rounds = 0; rounds < 60; ++rounds) {
+        World world(options(3));
+        Windows windows(world, 1000);
+        const Ledgers ledgers(windows, false, remote);
+        const std::uint64_t one = 1;
+        std::uint64_t before = 77;
+        Done done;
+        windows.start(0,
+                      update(OpKind::get_accumulate, static_cast<std::uint8_t>(Reduction::sum),
+                             DataType::uint64, 1, 0, std::span<const std::uint64_t>(&one, 1), &before),
+                      &done);
+        for (int i = 0; i < rounds; ++i)
+            world.round();
+        ASSERT_TRUE(world.run_until(
+            [&] { return world.engine_of(2).close_session(world.session(2), Status::peer_lost); }));
+        ASSERT_TRUE(world.run_until([&] { return ledgers.closed(1) && done.status.has_value(); }));
+        const bool is_there = windows.memory[1][0] == std::byte{1};
+        EXPECT_EQ(is_there, *done.status == Status::ok) << "after " << rounds << " rounds";
+        EXPECT_EQ(ledgers.applied(1, 0), is_there ? 8U : 0U) << "after " << rounds << " rounds";
+        if (is_there) {
+            EXPECT_EQ(before, 0U) << "after " << rounds << " rounds";
+            ++applied;
+        }
+    }
+    EXPECT_GT(applied, 0);
+    EXPECT_LT(applied, 60);
 }
 
 // The words lie in memory of the client, which frees it when it has left the window.

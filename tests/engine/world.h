@@ -53,10 +53,14 @@ class TestMemory final : public memory::HostMemory {
     bool progress() {
         std::deque<std::function<void()>> batch;
         batch.swap(later_);
-        for (auto& answer : batch)
+        for (auto& answer : batch) {
             answer();
+            if (after_each) after_each();
+        }
         return !batch.empty();
     }
+    // Called after each operation that answers later.
+    std::function<void()> after_each;
 
   private:
     template <typename Copy>
