@@ -123,8 +123,8 @@ class Peers {
     };
     // These outlive their jobs by far. In memory of their own, they do not hold pages that jobs have used.
     std::pmr::unsynchronized_pool_resource ended_memory_;
-    std::pmr::unordered_map<std::uint64_t, EndedPeer> ended_peers_{
-        &ended_memory_};  // of jobs that have ended, by their passes
+    // Of jobs that have ended, by their passes.
+    std::pmr::unordered_map<std::uint64_t, EndedPeer> ended_peers_{&ended_memory_};
     LogLimit refusals_;
     std::deque<LocalMessage> local_messages_;
     std::vector<Peer*> newly_lost_;
