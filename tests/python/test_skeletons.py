@@ -125,8 +125,12 @@ def test_ranks_of_bspmm_make_the_accesses_of_the_program_together(recorded, tmp_
         assert all(any(call["call"] == "Alloc_mem" for call in profile["calls"]) for profile in profiles)
     (real, real_sizes), (made, made_sizes) = totals
     assert made_sizes == real_sizes
-    for call in ("Fetch_and_op", "Barrier", "Gather", "Win_lock_all", "Win_unlock_all", "Win_sync"):
+    for call in ("Barrier", "Gather", "Win_lock_all", "Win_unlock_all", "Win_sync"):
         assert made[call] == real[call]
+    # A rank that finds fewer units than it looks ahead has asked for some more in vain. On a busy machine, two
+    # of the three ranks may find none, in the warm-up and in both iterations.
+    in_vain = 2 * lookahead * 3
+    assert made["Fetch_and_op"] <= real["Fetch_and_op"] <= made["Fetch_and_op"] + in_vain
     for call in ("Rget", "Raccumulate") if lookahead else ("Get", "Accumulate"):
         assert 0.6 * real[call] <= made[call] <= 1.7 * real[call] > 0
 
