@@ -36,7 +36,8 @@ key = os.fdopen(options.key_fd, "rb").read()
 about = {"host": socket.gethostname(), "name": options.name,
          "interfaces": sorted(os.listdir("/sys/class/net")),
          "key": hashlib.sha256(key).hexdigest(), "link": options.host_devices, "network": options.net_devices,
-         "cpus": sorted(os.sched_getaffinity(0))}
+         "cpus": sorted(os.sched_getaffinity(0)),
+         "group": open("/proc/self/autogroup").read() if os.path.exists("/proc/self/autogroup") else None}
 
 def serve(server):
     while True:
@@ -59,7 +60,8 @@ serve(own)
 RANK = """
 import errno, hashlib, json, os, socket, sys, time
 rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
-said = {"rank": rank, "interfaces": sorted(os.listdir("/sys/class/net"))}
+said = {"rank": rank, "interfaces": sorted(os.listdir("/sys/class/net")),
+        "group": open("/proc/self/autogroup").read() if os.path.exists("/proc/self/autogroup") else None}
 
 def fetch(address, size):
     for attempt in range(1000):
@@ -159,7 +161,7 @@ def test_devices_have_machines_links_and_keys_of_their_own(offpath, stand_in, us
     )
     assert done.returncode == 0, done.stderr
     assert "devices on machines of their own, host-device links of 400mbit" in done.stderr
-    first, second, _ = sorted(
+    first, second, third = sorted(
         (json.loads(line) for line in done.stdout.splitlines()), key=lambda said: said["rank"]
     )
     assert first["interfaces"] == ["lo", "p0", "v0"]
@@ -174,6 +176,8 @@ def test_devices_have_machines_links_and_keys_of_their_own(offpath, stand_in, us
     assert device["key"] == first["key"] and first["mode"] == "0o600" and first["leaks"] == []
     if len(os.sched_getaffinity(0)) > 1:
         assert not set(device["cpus"]) & {0}
+    # The scheduler shares cores among all processes of the lab, not first among nodes.
+    assert device["group"] == first["group"] == second["group"] == third["group"]
     # Each host reaches its own device over the link. It reaches other devices only over the network, where
     # they do not serve it.
     assert first["others_link"] == "ENETUNREACH"

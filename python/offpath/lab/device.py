@@ -115,7 +115,8 @@ class Device:
                     stdin=subprocess.DEVNULL,
                     stdout=errors,
                     stderr=errors,
-                    start_new_session=True,
+                    # Not a session of its own, as that would be a scheduling group of its own: see mpi.py.
+                    process_group=0,
                 )
         finally:
             for descriptor in passed:

@@ -86,6 +86,10 @@ def mca_settings(namespaced: bool, engine: Engine, extra: dict[str, str]) -> dic
             "btl_tcp_if_include": network.INTERFACE,
             "oob_tcp_if_include": network.INTERFACE,
             "plm_rsh_no_tree_spawn": "1",
+            # Otherwise the ranks of each node have a session of their own, and with it, where Linux groups
+            # processes by session, a scheduling group. We have seen Linux 6.18 leave out such groups for a
+            # minute while other ranks of the job span.
+            "orte_leave_session_attached": "1",
         }
     else:
         settings |= {"btl_tcp_if_include": "lo"}
