@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 namespace offpath::control {
 namespace {
 
@@ -124,14 +126,14 @@ std::string KernelText::problem() const {
 }
 
 std::vector<std::byte> encode_message(const Message& message) {
-    std::vector<std::byte> bytes(max_message_bytes);
-    FieldWriter out(bytes);
+    // Almost all messages are short, so the room for the longest is neither cleared nor kept.
+    const auto room = std::make_unique_for_overwrite<std::byte[]>(max_message_bytes);
+    FieldWriter out({room.get(), max_message_bytes});
     out.value(message_magic);
     out.value(protocol_version);
     out.value(kind_of(message.index()));
     std::visit([&out](const auto& m) { m.fields(m, MessageOut(out)); }, message);
-    bytes.resize(out.used());
-    return bytes;
+    return {room.get(), room.get() + out.used()};
 }
 
 Status decode_message(std::span<const std::byte> bytes, Message& message, std::string& problem) {
