@@ -127,8 +127,8 @@ def test_ranks_of_bspmm_make_the_accesses_of_the_program_together(recorded, tmp_
     assert made_sizes == real_sizes
     for call in ("Barrier", "Gather", "Win_lock_all", "Win_unlock_all", "Win_sync"):
         assert made[call] == real[call]
-    # A rank that finds fewer units than it looks ahead has asked for some more in vain. On a busy machine, two
-    # of the three ranks may find none, in the warm-up and in both iterations.
+    # A rank that finds fewer units than it looks ahead has asked for some more in vain. On a busy machine,
+    # two of the three ranks may find none, in the warm-up and in both iterations.
     in_vain = 2 * lookahead * 3
     assert made["Fetch_and_op"] <= real["Fetch_and_op"] <= made["Fetch_and_op"] + in_vain
     for call in ("Rget", "Raccumulate") if lookahead else ("Get", "Accumulate"):
