@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from rich.table import Table
@@ -180,7 +180,12 @@ def _measure(program: Program, run: Runner, runs: int, folder: Path, advance: Ca
         "failures": failures,
     }
     if not failures:
-        own = main_time({name: {"off": {"median": value}} for name, value in taken["off"][0].items()})
+        own = main_time(
+            {
+                name: {"off": asdict(stats.summarize([run[name] for run in taken["off"] if name in run]))}
+                for name in taken["off"][0]
+            }
+        )
         row["time"] = own
         row["whole"] = summarize(taken, metrics.WALL)
         row["own"] = summarize(taken, own)
@@ -191,7 +196,7 @@ def _times(ran: Ran) -> dict[str, float]:
     said = metrics.last_json_object(ran.stdout)
     return (
         {metrics.WALL: ran.wall_s}
-        | timing_lines.seconds(metrics.plain_output(ran.stdout))
+        | timing_lines.seconds(metrics.plain_lines(ran.stdout))
         | metrics.measurements(said)
     )
 

@@ -2,7 +2,7 @@
 
 import statistics
 import sys
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
@@ -17,6 +17,7 @@ from offpath.lab.cluster import Cluster, JobResult
 from offpath.lab.mpi import Engine
 
 WALL = metrics.WALL
+_COMPARED = "compared"  # the output without times, which is in a record until the report is made
 
 
 def choose_engines(names: str | None, baselines: str, program: list[str]) -> list[Engine]:
@@ -102,21 +103,23 @@ def compare(
         "differences": differences(
             records, ignored={word.lstrip("-") for word in extra if word.startswith("--")}
         ),
-        "runs": records,
+        "runs": [{key: value for key, value in each.items() if key != _COMPARED} for each in records],
         "exit_code": next((record["exit_code"] for record in records if record["failed"]), 0),
     }
 
 
 def _record(run: int, engine: Engine, result: JobResult) -> dict:
     said, output = metrics.last_json_object(result.stdout), metrics.plain_output(result.stdout)
+    printed = metrics.plain_lines(result.stdout)
     return {
         "run": run,
         "engine": engine.name,
         "exit_code": result.exit_code,
         "failed": result.exit_code != 0,
-        "measurements": {WALL: result.wall_s} | timing_lines.seconds(output) | metrics.measurements(said),
+        "measurements": {WALL: result.wall_s} | timing_lines.seconds(printed) | metrics.measurements(said),
         "results": metrics.results(said),
         "output": output,
+        _COMPARED: sorted(timing_lines.masked_lines(printed)),
         "summary_line": next(
             (line for line in result.stderr.splitlines() if line.startswith("offpath:")), None
         ),
@@ -172,18 +175,27 @@ def differences(records: list[dict], ignored: Set[str] = frozenset()) -> list[st
                 found.append(
                     f"{where}: {name} is {b!r}, not {a!r} as in {first['engine']}, run {first['run'] + 1}"
                 )
-        ours, theirs = (list(map(timing_lines.masked, each["output"])) for each in (record, first))
+        ours, theirs = _comparable(record), _comparable(first)
         if ours != theirs:
             line = next(pair for pair in zip_longest(ours, theirs, fillvalue="") if pair[0] != pair[1])
-            printed.append((where, line))
+            printed.append((record["engine"], where, line))
     if printed:
-        where, (our_line, their_line) = printed[0]
+        # A run of another engine tells more than one of the reference's own.
+        _, where, (our_line, their_line) = next(
+            (each for each in printed if each[0] != good[0]["engine"]), printed[0]
+        )
         others = f" (and in {len(printed) - 1} more runs)" if len(printed) > 1 else ""
+        engines = {engine for engine, _, _ in printed}
+        alone = f"; also between runs of {good[0]['engine']}" if {good[0]["engine"]} < engines else ""
         found.append(
             f"{where}: the text printed is not that of {good[0]['engine']}, run {good[0]['run'] + 1}:"
-            f" {our_line!r}, not {their_line!r}{others}"
+            f" {our_line!r}, not {their_line!r}{others}{alone}"
         )
     return found
+
+
+def _comparable(record: dict) -> list[str]:
+    return record.get(_COMPARED) or [timing_lines.masked(line) for line in record["output"]]
 
 
 def show(report: dict) -> None:
@@ -300,11 +312,21 @@ def explain(report: dict) -> None:
 
 def main_time(summary: dict) -> str:
     """The name of the time to compare: the program's own total, else the longest time that it prints, else
-    the job's wall time."""
-    own = [name for name in summary if metrics.is_time(name) and name != WALL]
-    if "total_s" in own or not own:
-        return "total_s" if own else WALL
-    return max(own, key=lambda name: max(entry["median"] for entry in summary[name].values()))
+    the job's wall time. A time that is the same in all runs is not measured, but for example a step's
+    length."""
+    if "total_s" in summary:
+        return "total_s"
+    own = [
+        name
+        for name in summary
+        if metrics.is_time(name) and name != WALL and not _is_constant(summary[name].values())
+    ]
+    return max(own, key=lambda name: max(entry["median"] for entry in summary[name].values()), default=WALL)
+
+
+def _is_constant(entries: Collection[dict]) -> bool:
+    values = {entry[key] for entry in entries for key in ("low", "high")}
+    return len(values) == 1 and sum(entry["count"] for entry in entries) > 1
 
 
 def verdicts(report: dict) -> list[str]:

@@ -51,12 +51,17 @@ def agree(a, b) -> bool:
     return a == b
 
 
-def plain_output(stdout: str) -> list[str]:
-    """The other lines, sorted, because lines of several ranks arrive in any order."""
+def plain_lines(stdout: str) -> list[str]:
+    """The other lines, in the order printed."""
     lines = stdout.strip().splitlines()
     if last_json_object(stdout) is not None:
         lines = lines[:-1]
-    return sorted(line.rstrip() for line in lines)
+    return [line.rstrip() for line in lines]
+
+
+def plain_output(stdout: str) -> list[str]:
+    """The other lines, sorted, because lines of several ranks arrive in any order."""
+    return sorted(plain_lines(stdout))
 
 
 def _is_number(value) -> bool:

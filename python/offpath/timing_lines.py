@@ -1,7 +1,8 @@
-"""The times that a program prints in its own words, such as `Loop time of 1.52 on 4 procs` or `Elapsed: 830
-ms`."""
+"""The times that a program prints in its own words, such as `Loop time of 1.52 on 4 procs`, `Elapsed: 830 ms`
+or a table with the column `t_total`."""
 
 import re
+from collections.abc import Iterator
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _UNITS = {
@@ -24,6 +25,12 @@ _WORD = re.compile(r"\b(?:\w*time\w*|wall\w*|elapsed|duration)\b|\bsec(?:ond)?s?
 _RATE = re.compile(r"flops?\b|/s(?:ec)?\b|/day\b|per second|performance|bandwidth|speed", re.IGNORECASE)
 _ALONE = re.compile(rf"(?<![\w.])({_NUMBER})(?![\w.])")
 _LABEL_LENGTH = 32
+_TITLE = re.compile(
+    rf"(?:t_\w+|(?:\w+_)?time|wall\w*|elapsed|duration|cpu|seconds)(?:[(\[]({'|'.join(_UNITS)})[)\]])?",
+    re.IGNORECASE,
+)
+_RATE_TITLE = re.compile(rf"{_RATE.pattern}|\bperf", re.IGNORECASE)
+_LEAST_COLUMNS = 3
 
 
 def masked(line: str) -> str:
@@ -39,19 +46,64 @@ def masked(line: str) -> str:
     return " ".join(line.split()) if places else line.rstrip()
 
 
+def masked_lines(lines: list[str]) -> list[str]:
+    """The lines, in the order printed, without times and rates, those in columns of tables included."""
+    cut = list(lines)
+    for row, titles in _rows(lines):
+        words = lines[row].split()
+        for column, title in enumerate(titles):
+            if "." in words[column] and (_TITLE.fullmatch(title) or _RATE_TITLE.search(title)):
+                words[column] = "#"
+        cut[row] = " ".join(words)
+    return [masked(line) for line in cut]
+
+
+def _rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """The rows of tables that have a column of times: the number of the line, and the columns' titles.
+
+    Titles are words, as many as the lines below them have. A line with another number of words ends a table.
+    """
+    titles: list[str] = []
+    for at, line in enumerate(lines):
+        words = line.split()
+        if titles and len(words) == len(titles) and _fits(words, titles):
+            yield at, titles
+            continue
+        words = line.lstrip("#|> ").split()
+        names_only = len(words) >= _LEAST_COLUMNS and not any(re.fullmatch(_NUMBER, word) for word in words)
+        titles = words if names_only and any(map(_TITLE.fullmatch, words)) else []
+
+
+def _fits(words: list[str], titles: list[str]) -> bool:
+    numbers = [re.fullmatch(_NUMBER, word) is not None for word in words]
+    return 2 * sum(numbers) > len(words) and all(
+        number for number, title in zip(numbers, titles, strict=True) if _TITLE.fullmatch(title)
+    )
+
+
 def _after(line: str, place: int) -> re.Match | None:
     """The first number with a decimal point. Whole numbers without a unit may be ranks or steps."""
     return next((match for match in _ALONE.finditer(line, place) if "." in match[1]), None)
 
 
 def seconds(lines: list[str]) -> dict[str, float]:
-    """Returns {"LABEL [s]": seconds} for the lines that contain a time. If several ranks or steps print the
-    same words, the largest time counts."""
+    """Returns {"LABEL [s]": seconds} for the lines that contain a time, and {"TITLE [s]": seconds} for
+    columns of times. If several ranks or steps print the same words, the largest time counts. The lines
+    are in the order printed."""
     found: dict[str, float] = {}
+
+    def note(label: str, value: float) -> None:
+        if value > 0:
+            found[f"{label} [s]"] = max(found.get(f"{label} [s]", 0.0), value)
+
     for line in lines:
         if (told := _told(line)) is not None:
-            name = f"{told[0]} [s]"
-            found[name] = max(found.get(name, 0.0), told[1])
+            note(*told)
+    for row, titles in _rows(lines):
+        for word, title in zip(lines[row].split(), titles, strict=True):
+            # Whole numbers may be steps or ranks.
+            if "." in word and (match := _TITLE.fullmatch(title)):
+                note(re.split(r"[(\[]", title)[0], float(word) * _UNITS[(match[1] or "s").lower()])
     return found
 
 

@@ -27,6 +27,45 @@ def test_of_several_lines_with_the_same_words_the_largest_counts():
     assert timing_lines.seconds(["rank 0: took 1.5 s", "rank 1: took 2.5 s"]) == {"rank #: took [s]": 2.5}
 
 
+MINIMD = """
+# Timestep size: 0.005000
+# Timestep T U P Time
+0 1.440000e+00 -6.773368e+00 -5.019707e+00  0.000
+100 7.522795e-01 -5.750129e+00 2.187456e-01  0.447
+
+# MPI_proc OMP_threads nsteps natoms t_total t_force performance perf/thread grep_string t_extra
+1 1 100 32000 0.447559 0.382520 7149902.174480 7149902.174480 PERF_SUMMARY 0.000000
+""".splitlines()
+
+
+def test_times_are_read_from_columns_that_are_called_so():
+    found = timing_lines.seconds(MINIMD)
+    assert found == {
+        "Timestep size [s]": 0.005,
+        "Time [s]": 0.447,
+        "t_total [s]": 0.447559,
+        "t_force [s]": 0.38252,
+    }
+    assert timing_lines.seconds(["n elapsed(ms) energy", "1 250.5 3.0", "2 500.5 4.0"]) == pytest.approx(
+        {"elapsed [s]": 0.5005}
+    )
+    # Other lines below, titles without a time, and whole numbers are no times.
+    assert timing_lines.seconds(["step time T", "3 of 4", "a 1.5 2.5 3.5"]) == {}
+    assert timing_lines.seconds(["step temperature T", "3 1.5 4.5"]) == {}
+    assert timing_lines.seconds(["step time T", "3 15 4.5"]) == {}
+
+
+def test_columns_of_times_and_rates_are_no_results():
+    later = [
+        line.replace("0.447", "0.512").replace("0.382520", "0.391").replace("7149902", "6149902")
+        for line in MINIMD
+    ]
+    assert timing_lines.masked_lines(later) == timing_lines.masked_lines(MINIMD)
+    for right in ("7.522795e-01", "2.187456e-01", "32000", "0.005000"):
+        wrong = [line.replace(right, "9.5") if "Timestep size" not in line else line for line in MINIMD]
+        assert right == "0.005000" or timing_lines.masked_lines(wrong) != timing_lines.masked_lines(MINIMD)
+
+
 def _record(engine, run, seconds, output=()):
     return {
         "engine": engine,
@@ -48,6 +87,31 @@ def test_printed_times_may_differ_and_other_texts_are_told_once():
     assert (
         "the text printed is not that of host, run 1: 'energy 6', not 'energy 5' (and in 2 more runs)" in told
     )
+
+
+def test_a_difference_that_the_host_has_too_says_so():
+    runs = [_record("host", i, 1.0, [f"energy {i}"]) for i in range(2)]
+    runs += [_record("offpath", i, 1.0, [f"energy {i + 5}"]) for i in range(2)]
+    (told,) = compare.differences(runs)
+    assert told == (
+        "offpath, run 1: the text printed is not that of host, run 1: 'energy 5', not 'energy 0' (and in 2"
+        " more runs); also between runs of host"
+    )
+
+
+def test_a_time_that_never_changes_was_not_measured():
+    def entry(low, high):
+        return {"median": low, "low": low, "high": high, "count": 3}
+
+    summary = {
+        "wall_s": {"host": entry(9.0, 9.5), "offpath": entry(9.0, 9.2)},
+        "Timestep size [s]": {"host": entry(5.0, 5.0), "offpath": entry(5.0, 5.0)},
+        "t_total [s]": {"host": entry(1.0, 1.1), "offpath": entry(0.9, 1.0)},
+        "t_comm [s]": {"host": entry(0.1, 0.2), "offpath": entry(0.1, 0.2)},
+    }
+    assert compare.main_time(summary) == "t_total [s]"
+    del summary["t_total [s]"], summary["t_comm [s]"]
+    assert compare.main_time(summary) == "wall_s"
 
 
 def _verdict(host, offpath):
