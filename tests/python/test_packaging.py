@@ -22,14 +22,17 @@ SPACK_NAMES = {
 
 
 class Directives(types.ModuleType):
-    """Stands for spack.package: the directives that the recipe uses."""
+    """Stands for spack.package: the directives that the recipe uses. `cmake` stands for the module of Spack's
+    packages that builds with CMake."""
 
     def __init__(self):
         super().__init__("spack.package")
         self.said: dict[str, list] = {}
-        for name in ("license", "version", "variant", "depends_on", "conflicts", "generator"):
+        for name in ("license", "version", "variant", "depends_on", "conflicts"):
             setattr(self, name, self.directive(name))
-        self.CMakePackage = type(
+        self.cmake = types.ModuleType("spack_repo.builtin.build_systems.cmake")
+        self.cmake.generator = self.directive("generator")
+        self.cmake.CMakePackage = type(
             "CMakePackage",
             (),
             {
@@ -38,7 +41,6 @@ class Directives(types.ModuleType):
                 "define_from_variant": lambda _, name, variant: (name, variant),
             },
         )
-        self.__all__ = [*self.said, "CMakePackage", "when"]
 
     def directive(self, name):
         self.said[name] = []
@@ -53,6 +55,9 @@ def recipe(monkeypatch):
     directives = Directives()
     monkeypatch.setitem(sys.modules, "spack", types.ModuleType("spack"))
     monkeypatch.setitem(sys.modules, "spack.package", directives)
+    for name in ("spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, directives.cmake.__name__, directives.cmake)
     names: dict = {"__file__": str(RECIPE)}
     exec(compile(RECIPE.read_text(), RECIPE, "exec"), names)
     return names["Offpath"], directives.said

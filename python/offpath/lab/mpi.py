@@ -88,8 +88,10 @@ def mca_settings(namespaced: bool, engine: Engine, extra: dict[str, str]) -> dic
             "plm_rsh_no_tree_spawn": "1",
             # Otherwise the ranks of each node have a session of their own, and with it, where Linux groups
             # processes by session, a scheduling group. We have seen Linux 6.18 leave out such groups for a
-            # minute while other ranks of the job span.
+            # minute while other ranks of the job waited actively.
             "orte_leave_session_attached": "1",
+            # The agents of all nodes then stay, and all of them must be allowed at the same time.
+            "plm_rsh_num_concurrent": str(network.MAX_NODES),
         }
     else:
         settings |= {"btl_tcp_if_include": "lo"}

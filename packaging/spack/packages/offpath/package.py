@@ -3,12 +3,8 @@ this file is part of (docs/install.md). The offpath command is a wheel of its ow
 
 from pathlib import Path
 
-from spack.package import conflicts, depends_on, generator, license, variant, version, when
-
-try:
-    from spack_repo.builtin.build_systems.cmake import CMakePackage
-except ImportError:  # before Spack 1.0
-    from spack.package import CMakePackage
+from spack.package import conflicts, depends_on, license, variant, version, when
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 
 class Offpath(CMakePackage):
@@ -32,7 +28,7 @@ class Offpath(CMakePackage):
     depends_on("googletest", type="build")
 
     depends_on("fmt@9:")
-    depends_on("spdlog@1.10: +fmt_external")
+    depends_on("spdlog@1.10:")
     depends_on("cli11")
     depends_on("nlohmann-json@3.11:")
     depends_on("libsodium")
