@@ -76,8 +76,8 @@ def mca_settings(namespaced: bool, engine: Engine, extra: dict[str, str]) -> dic
         "btl_base_warn_component_unused": "0",
         # osc rdma accepts TCP but then cannot create a window. osc ucx does not work with pml ob1.
         "osc": "sm,pt2pt",
-        # Each rank of a lab stands for a core of its own: a rank that waits must not make the others faster, so
-        # it keeps its turns. Without a lab the ranks share the machine's cores as usual.
+        # Each rank of a lab stands for a core of its own: a rank that waits must not make the others faster,
+        # so it keeps its turns. Without a lab the ranks share the machine's cores as usual.
         "mpi_yield_when_idle": "0" if namespaced else "1",
         "plm": "rsh",
         # The messages of a job that fails are shown one by one, not aggregated with a delay.
