@@ -182,7 +182,7 @@ def _measure(program: Program, run: Runner, runs: int, folder: Path, advance: Ca
     if not failures:
         own = main_time(
             {
-                name: {"off": asdict(stats.summarize([run[name] for run in taken["off"] if name in run]))}
+                name: {"off": asdict(stats.summarize([each[name] for each in taken["off"] if name in each]))}
                 for name in taken["off"][0]
             }
         )
@@ -196,7 +196,7 @@ def _times(ran: Ran) -> dict[str, float]:
     said = metrics.last_json_object(ran.stdout)
     return (
         {metrics.WALL: ran.wall_s}
-        | timing_lines.seconds(metrics.plain_lines(ran.stdout))
+        | timing_lines.seconds(metrics.plain_output(ran.stdout))
         | metrics.measurements(said)
     )
 

@@ -17,7 +17,6 @@ from offpath.lab.cluster import Cluster, JobResult
 from offpath.lab.mpi import Engine
 
 WALL = metrics.WALL
-_COMPARED = "compared"  # the output without times, which is in a record until the report is made
 
 
 def choose_engines(names: str | None, baselines: str, program: list[str]) -> list[Engine]:
@@ -103,23 +102,21 @@ def compare(
         "differences": differences(
             records, ignored={word.lstrip("-") for word in extra if word.startswith("--")}
         ),
-        "runs": [{key: value for key, value in each.items() if key != _COMPARED} for each in records],
+        "runs": records,
         "exit_code": next((record["exit_code"] for record in records if record["failed"]), 0),
     }
 
 
 def _record(run: int, engine: Engine, result: JobResult) -> dict:
     said, output = metrics.last_json_object(result.stdout), metrics.plain_output(result.stdout)
-    printed = metrics.plain_lines(result.stdout)
     return {
         "run": run,
         "engine": engine.name,
         "exit_code": result.exit_code,
         "failed": result.exit_code != 0,
-        "measurements": {WALL: result.wall_s} | timing_lines.seconds(printed) | metrics.measurements(said),
+        "measurements": {WALL: result.wall_s} | timing_lines.seconds(output) | metrics.measurements(said),
         "results": metrics.results(said),
         "output": output,
-        _COMPARED: sorted(timing_lines.masked_lines(printed)),
         "summary_line": next(
             (line for line in result.stderr.splitlines() if line.startswith("offpath:")), None
         ),
@@ -175,7 +172,8 @@ def differences(records: list[dict], ignored: Set[str] = frozenset()) -> list[st
                 found.append(
                     f"{where}: {name} is {b!r}, not {a!r} as in {first['engine']}, run {first['run'] + 1}"
                 )
-        ours, theirs = _comparable(record), _comparable(first)
+        # Lines of several ranks arrive in any order.
+        ours, theirs = (sorted(timing_lines.masked_lines(each["output"])) for each in (record, first))
         if ours != theirs:
             line = next(pair for pair in zip_longest(ours, theirs, fillvalue="") if pair[0] != pair[1])
             printed.append((record["engine"], where, line))
@@ -192,10 +190,6 @@ def differences(records: list[dict], ignored: Set[str] = frozenset()) -> list[st
             f" {our_line!r}, not {their_line!r}{others}{alone}"
         )
     return found
-
-
-def _comparable(record: dict) -> list[str]:
-    return record.get(_COMPARED) or [timing_lines.masked(line) for line in record["output"]]
 
 
 def show(report: dict) -> None:

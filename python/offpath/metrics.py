@@ -51,17 +51,12 @@ def agree(a, b) -> bool:
     return a == b
 
 
-def plain_lines(stdout: str) -> list[str]:
+def plain_output(stdout: str) -> list[str]:
     """The other lines, in the order printed."""
     lines = stdout.strip().splitlines()
     if last_json_object(stdout) is not None:
         lines = lines[:-1]
     return [line.rstrip() for line in lines]
-
-
-def plain_output(stdout: str) -> list[str]:
-    """The other lines, sorted, because lines of several ranks arrive in any order."""
-    return sorted(plain_lines(stdout))
 
 
 def _is_number(value) -> bool:

@@ -61,9 +61,9 @@ def test_columns_of_times_and_rates_are_no_results():
         for line in MINIMD
     ]
     assert timing_lines.masked_lines(later) == timing_lines.masked_lines(MINIMD)
-    for right in ("7.522795e-01", "2.187456e-01", "32000", "0.005000"):
-        wrong = [line.replace(right, "9.5") if "Timestep size" not in line else line for line in MINIMD]
-        assert right == "0.005000" or timing_lines.masked_lines(wrong) != timing_lines.masked_lines(MINIMD)
+    for right in ("7.522795e-01", "2.187456e-01", "32000"):
+        wrong = [line.replace(right, "9.5") for line in MINIMD]
+        assert timing_lines.masked_lines(wrong) != timing_lines.masked_lines(MINIMD)
 
 
 def _record(engine, run, seconds, output=()):
