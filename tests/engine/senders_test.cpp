@@ -170,6 +170,40 @@ TEST_F(Senders, OnlyTheReceiverOfATransferAnswersIt) {
     EXPECT_EQ(done.status, Status::ok);
 }
 
+TEST_F(Senders, AGrantThatIsRepeatedOrNamesNoReceiverBeginsNothing) {
+    announce();
+    make_team();
+    struct Counted : Completion {
+        int calls = 0;
+        Counted() {
+            function = [](Completion* self, Status) { ++static_cast<Counted*>(self)->calls; };
+        }
+    } done;
+    std::vector<std::byte> buffer(9000);
+    ASSERT_EQ(engine->send(*team, World::range(buffer.data(), buffer.size()), 1, 6, &done),
+              Status::in_progress);
+    settle();
+    const auto message = second.heard<BasicRequest>(Kind::request);
+    ASSERT_TRUE(message.has_value());
+    const auto grant = [&](std::uint64_t receiver) {
+        EXPECT_EQ(second.say(job, Grant{Kind::grant, 4096, message->token, receiver, 9000}), Status::ok);
+    };
+    // Both arrive before the engine moves anything.
+    grant(0);
+    grant(0);
+    settle();
+    EXPECT_EQ(done.calls, 0);
+    EXPECT_FALSE(second.heard<Chunk>(Kind::chunk).has_value());
+    EXPECT_EQ(refused(), 2u);
+    grant(98);
+    grant(99);
+    settle();
+    ASSERT_TRUE(second.heard<Chunk>(Kind::chunk).has_value());
+    EXPECT_EQ(second.heard<Chunk>(Kind::chunk)->token, 98u);
+    EXPECT_EQ(done.calls, 1);
+    EXPECT_EQ(refused(), 2u);
+}
+
 TEST_F(Senders, NobodySpeaksForARankOfAnotherProxy) {
     announce();
     make_team();

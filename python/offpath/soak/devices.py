@@ -109,7 +109,9 @@ def _sample(pid: int, run: int, at_s: float) -> Sample:
     )
     return Sample(
         run,
-        int(status["VmRSS"].split()[0]) * 1024,
+        # Without pages of files: the system drops pages of a program's code when it wants to, and reads them
+        # again.
+        sum(int(status[kind].split()[0]) for kind in ("RssAnon", "RssShmem", "VmSwap")) * 1024,
         len(os.listdir(f"/proc/{pid}/fd")),
         int(status["Threads"]),
         at_s,

@@ -17,7 +17,7 @@ class Sample:
     """What a daemon held between two runs."""
 
     run: int
-    resident_bytes: int
+    resident_bytes: int  # private and shared memory, without pages of files
     descriptors: int
     threads: int
     at_s: float = 0.0  # since the soak began

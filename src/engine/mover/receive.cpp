@@ -157,7 +157,8 @@ void Mover::on_grant(const Grant& grant, const Peer& from) {
     SendTransfer* transfer = sends_.find(grant.sender);
     if (transfer != nullptr && transfer->peer != &from)
         return peers_.refuse("a grant for a transfer that is with another proxy", &from);
-    if (transfer == nullptr || transfer->dead || transfer->remote_token != 0) return;
+    if (grant.receiver == 0) return peers_.refuse("a grant that names no receiver", &from);
+    if (transfer == nullptr || transfer->dead || transfer->begun) return;
     transfer->remote_token = grant.receiver;
     transfer->chunk_limit = grant.chunk_limit;
     begin(*transfer);

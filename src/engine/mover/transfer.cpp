@@ -87,6 +87,7 @@ void Mover::begin_copy(SendTransfer& transfer, const Location& to) {
 }
 
 void Mover::begin(SendTransfer& transfer) {
+    transfer.begun = true;
     if (transfer.peer != nullptr && transfer.peer->self) {
         RecvTransfer* partner = recvs_.find(transfer.remote_token);
         if (partner == nullptr || partner->dead || partner->bytes < transfer.bytes) {

@@ -124,6 +124,7 @@ struct SendTransfer : Transfer {
     std::uint64_t remote_token = 0;
     std::uint64_t next = 0;  // first byte of the next piece
     std::uint32_t chunk_limit = 0;
+    bool begun = false;
     bool queued = false;
     // The owners at both ends tell each other of failures. A receiver that is gone sends a message of its
     // own, and the receiver is not told that the rest will not come.
