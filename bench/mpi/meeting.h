@@ -1,8 +1,9 @@
-// A counter in memory that all ranks of one machine share. Through it they wait for each other without a
-// message and without the MPI under test. All ranks make it together; one thread per rank.
+// A counter, and instants, in memory that all ranks of one machine share. Through it they wait for each other
+// without a message and without the MPI under test. All ranks make it together; one thread per rank.
 //
 // An MPI barrier is not possible here: between posting and computing, no MPI call may be made, because it
-// would progress the library.
+// would progress the library. And a rank that shares its core may leave an operation of MPI whole turns after
+// the others.
 #pragma once
 
 #include <atomic>
@@ -20,10 +21,18 @@ class Meeting {
 
     // Returns when every rank has called it as often as this one. Yields the core while it waits.
     void wait_for_all();
+    // Returns the latest instant that a rank has named, to all ranks. Instants are not negative, and each is
+    // later than what this has returned before.
+    double latest(double instant);
 
   private:
-    std::atomic<std::uint64_t>* arrivals_;
+    struct Shared {
+        std::atomic<std::uint64_t> arrivals;
+        std::atomic<double> latest[2];  // a rank may be in the next call while another still reads
+    };
+    Shared* shared_;
     std::uint64_t ranks_, expected_ = 0;
+    unsigned calls_ = 0;  // of latest()
 };
 
 }  // namespace mpi_bench

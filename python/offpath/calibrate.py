@@ -20,7 +20,7 @@ from offpath import console, lab_times, stats, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
-from offpath.lab import placement
+from offpath.lab import placement, turns
 from offpath.lab_times import Point, Shape
 
 MICRO = "offpath-bench-micro"
@@ -49,7 +49,8 @@ FITTED = {
         ("wake_s",),
     ),
     "host": (
-        ("host.send_s", "host.receive_s"),
+        ("host.send_s",),
+        ("host.receive_s",),
         ("host.send_byte_s", "host.receive_byte_s"),
         ("host.switch_s",),
         ("link_latency_s",),
@@ -289,11 +290,21 @@ def shared_cores(cores: list[tuple[int, ...]] | None = None) -> dict:
     places = placement.place(2, 1, "split", cores)
     shared = places[0].host == places[1].host
     source = "measured: the lab's placement on this machine"
+    alone = {"value": 0, "source": "ranks have cores of their own"}
     return {
         "cores": "shared" if shared else "own",
         "host_cores": {"value": len(places[0].host), "source": source},
         "device_cores": {"value": len(places[0].device), "source": source},
+        "turn_s": turn(places[0].host[0]) if shared else alone,
     }
+
+
+def turn(cpu: int) -> dict:
+    """How long a process keeps a core that it shares in the lab."""
+    length = turns.length_s(turns.DEFAULT_US, cpu)
+    if length is None:
+        return {"value": 0.004, "assumed": [0.001, 0.01]}
+    return {"value": length, "source": f"measured: the lab's turns of {turns.DEFAULT_US} us"}
 
 
 def platform(

@@ -39,6 +39,9 @@ Cluster::Cluster(const Platform& platform, const ClusterShape& shape) : platform
     const std::uint32_t sets = platform.shared_cores ? 1 : shape.nodes;
     for (std::uint32_t i = 0; i < sets * platform.host_cores; ++i)
         host_cores_.emplace_back(queue_);
+    if (platform.turn_s > 0 && host_core_is_shared())
+        for (Core& core : host_cores_)
+            turns_.emplace_back(queue_, core, from_seconds(platform.turn_s), shape.seed + turns_.size());
     for (std::uint32_t i = 0; i < sets * platform.device_cores; ++i)
         device_cores_.emplace_back(queue_);
     for (std::uint32_t i = 0; i < shape.nodes * 2; ++i)
@@ -104,9 +107,17 @@ std::uint32_t Cluster::worker_number(std::uint32_t rank) const {
     return node_of(rank) * shape_.proxies + rank % shape_.ranks_per_node % shape_.proxies;
 }
 
-Core& Cluster::host_core_of(std::uint32_t rank) {
+std::size_t Cluster::core_number(std::uint32_t rank) const {
     const std::uint32_t set = platform_.shared_cores ? 0 : node_of(rank) * platform_.host_cores;
-    return host_cores_[set + rank % shape_.ranks_per_node % platform_.host_cores];
+    return set + rank % shape_.ranks_per_node % platform_.host_cores;
+}
+
+Core& Cluster::host_core_of(std::uint32_t rank) {
+    return host_cores_[core_number(rank)];
+}
+
+Turns* Cluster::turns_of(std::uint32_t rank) {
+    return turns_.empty() ? nullptr : &turns_[core_number(rank)];
 }
 
 std::uint32_t Cluster::ranks_of_host_core() const {

@@ -13,6 +13,7 @@
 #include "sim/machine/sim_memory.h"
 #include "sim/machine/sim_transport.h"
 #include "sim/machine/worker.h"
+#include "sim/servers/turns.h"
 
 #include <deque>
 #include <memory>
@@ -58,6 +59,10 @@ class Cluster {
     Worker& worker_of(std::uint32_t rank) { return *workers_[worker_number(rank)]; }
     std::uint32_t node_of(std::uint32_t rank) const { return rank / shape_.ranks_per_node; }
     Core& host_core_of(std::uint32_t rank);
+    // Null: the ranks of a core do not take turns.
+    Turns* turns_of(std::uint32_t rank);
+    // The rank as its core knows it: by its memory.
+    Core::Process process_of(std::uint32_t rank) const { return memories_[rank].get(); }
     // How many ranks have one core.
     std::uint32_t ranks_of_host_core() const;
     bool host_core_is_shared() const { return ranks_of_host_core() > 1; }
@@ -67,6 +72,7 @@ class Cluster {
     engine::Team& team_of(std::uint32_t rank) { return *teams_[rank]; }
 
     // Only if the shape has libraries. With Engine::host they are the workers themselves.
+    std::uint32_t rank_of_library(std::uint32_t number) const { return number - first_library(); }
     Worker& library_of(std::uint32_t rank) { return *workers_[first_library() + rank]; }
     engine::Session& library_session_of(std::uint32_t rank) { return *library_sessions()[rank]; }
     engine::Team& library_team_of(std::uint32_t rank) {
@@ -88,6 +94,8 @@ class Cluster {
     std::vector<engine::Session*>& library_sessions() {
         return library_sessions_.empty() ? sessions_ : library_sessions_;
     }
+    // Of the host cores.
+    std::size_t core_number(std::uint32_t rank) const;
     Core& device_core(std::uint32_t node, std::uint32_t proxy);
     void make_workers();
     // One session a rank, at the proxies or at the libraries. Those of one kind know each other.
@@ -102,6 +110,7 @@ class Cluster {
     std::unique_ptr<Network> network_;
     ShortWay short_way_{*this};
     std::deque<Core> host_cores_, device_cores_;
+    std::deque<Turns> turns_;                         // of each host core, or none
     std::deque<Link> buses_;                          // of each node: to the device, to the host
     std::vector<std::unique_ptr<EmptyRange>> empty_;  // each larger than the one before
     std::vector<std::unique_ptr<SimMemory>> memories_;

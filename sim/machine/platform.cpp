@@ -85,6 +85,7 @@ class Reader {
             platform.host.*figure.field = number("host." + name, figure.may_be_zero);
             platform.device.*figure.field = number("device." + name, figure.may_be_zero);
         }
+        if (file_.contains("turn_s")) platform.turn_s = number("turn_s", true);
         seen_.insert({"description", "energy", "protocols"});
         for (const auto& [name, value] : file_.items())
             if (!seen_.contains(name)) fail(name, "no platform has this field");

@@ -56,7 +56,10 @@ struct Platform {
     double completion_s = 0;  // until the host sees the end
     double wake_s = 0;        // a device that sleeps
     double spin_s = 0;        // how long it polls before it sleeps
-    double connect_s = 0;     // the first message between two proxies waits for a connection
+    // How long a process has a host core that it shares with others, even if it only waits actively. 0: it
+    // goes round as soon as it has something to do.
+    double turn_s = 0;
+    double connect_s = 0;  // the first message between two proxies waits for a connection
 };
 
 // `text` is the contents of the file `path`.

@@ -44,7 +44,7 @@ void Worker::take_command(void* self, std::uint64_t) {
 
 void Worker::wake() {
     if (planned_ || in_round_) return;
-    if (!serves() && !transport_->has_free_events()) return;
+    if (!serves() && !transport_->has_free_events()) return await_turn();
     const Time now = cluster_.queue().now();
     const Platform& platform = cluster_.platform();
     // A core that is busy with another proxy, or has just been, is awake.
@@ -61,10 +61,30 @@ void Worker::plan(Time time) {
 void Worker::go_round(void* self, std::uint64_t) {
     auto& worker = *static_cast<Worker*>(self);
     worker.planned_ = false;
-    if (!worker.serves() && !worker.transport_->has_free_events()) return;
+    if (!worker.serves() && !worker.transport_->has_free_events()) return worker.await_turn();
     // Another worker of this core may have taken it meanwhile.
     if (worker.core_.free_at() > worker.cluster_.queue().now()) return worker.plan(0);
     worker.round();
+}
+
+bool Worker::has_its_turn() const {
+    const std::uint32_t rank = cluster_.rank_of_library(number_);
+    Turns* const turns = cluster_.turns_of(rank);
+    const Core::Process process = cluster_.process_of(rank);
+    return turns == nullptr || !turns->takes_part(process) || turns->runs(process);
+}
+
+void Worker::await_turn() {
+    if (awaits_turn_ || !inside_) return;
+    awaits_turn_ = true;
+    const std::uint32_t rank = cluster_.rank_of_library(number_);
+    cluster_.turns_of(rank)->when_it_runs(cluster_.process_of(rank), &Worker::take_turn, this);
+}
+
+void Worker::take_turn(void* self, std::uint64_t) {
+    auto& worker = *static_cast<Worker*>(self);
+    worker.awaits_turn_ = false;
+    worker.wake();
 }
 
 void Worker::round() {
@@ -94,6 +114,8 @@ void Worker::round() {
     if (moved || engine_->has_work() || transport_->has_free_events() ||
         (serves() && transport_->has_events()))
         plan(end);
+    else if (transport_->has_events())
+        await_turn();
 }
 
 void Worker::charge_counted() {

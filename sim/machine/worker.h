@@ -43,8 +43,8 @@ class Worker {
     // Runs `command` in a round that begins at `time` or later.
     void submit(Time time, std::function<void()> command);
     Kind kind() const { return kind_; }
-    // Whether it handles what comes: a library only during its rank's calls.
-    bool serves() const { return kind_ == Kind::proxy || inside_; }
+    // Whether it handles what comes: a library only during its rank's calls, and in its rank's turns.
+    bool serves() const { return kind_ == Kind::proxy || (inside_ && has_its_turn()); }
     // Something has arrived.
     void wake();
     // Library only: its rank is in a call, or out of it again.
@@ -68,6 +68,10 @@ class Worker {
   private:
     static void go_round(void* worker, std::uint64_t);
     static void take_command(void* worker, std::uint64_t);
+    bool has_its_turn() const;
+    // A rank that waits in a call looks again in its next turn.
+    void await_turn();
+    static void take_turn(void* worker, std::uint64_t);
     void round();
     void plan(Time time);
     // The costs of what the engine only counts.
@@ -81,7 +85,7 @@ class Worker {
     std::unique_ptr<SimTransport> transport_;
     std::unique_ptr<engine::Engine> engine_;
     std::deque<std::function<void()>> commands_, arriving_;
-    bool planned_ = false, inside_ = false, in_round_ = false, accessed_ = false;
+    bool planned_ = false, inside_ = false, in_round_ = false, accessed_ = false, awaits_turn_ = false;
     Time charged_ = 0, busy_ = 0, idle_since_ = 0;
     std::uint64_t counted_copies_ = 0, counted_reductions_ = 0;
 };

@@ -17,6 +17,7 @@ double median(std::vector<double> values) {
 struct Phases {
     explicit Phases(const MeasureSpec& its_spec) : spec(its_spec) {}
     const MeasureSpec& spec;
+    Time begins = 0;                     // the phase that runs, if there is a pause before it
     Time longest = 0, longest_post = 0;  // of the phase that runs, over the ranks
     Time compute = 0;                    // each rank's work
     double slowdown = 1;                 // by ranks that share its core
@@ -38,13 +39,19 @@ Program run_phases(Rank& rank, Step& step, const MeasureSpec& spec, Phases& phas
     constexpr PhaseKind kinds[] = {{true, false}, {false, true}, {true, true}};
     std::uniform_real_distribution<double> skew(0, spec.skew_s);
     std::normal_distribution<double> noise(1, spec.noise);
+    std::uniform_int_distribution<Time> notice(0, rank.job().cluster().platform().turn_s > 0 ? us : 0);
     // The first repetition makes connections and fills caches.
     for (std::uint32_t iteration = 0; iteration <= spec.iterations; ++iteration) {
         for (const PhaseKind kind : std::span(kinds).first(spec.only_alone ? 1 : std::size(kinds))) {
             co_await rank.meet();
-            if (spec.pause_s > 0) co_await rank.pause(from_seconds(spec.pause_s));
-            if (spec.skew_s > 0) co_await rank.pause(from_seconds(skew(rank.random())));
-            const Time begin = rank.now();
+            // All agree on an instant. Where ranks take turns, any of them is the first to notice it.
+            if (spec.pause_s > 0)
+                co_await rank.pause(std::max(phases.begins + notice(rank.random()), rank.now()) - rank.now());
+            Time begin = spec.pause_s > 0 ? phases.begins : rank.now();
+            if (spec.skew_s > 0) {
+                co_await rank.pause(from_seconds(skew(rank.random())));
+                begin = rank.now();
+            }
             std::vector<Request*> requests;
             if (kind.communicates) {
                 for (const Operation& operation : step.operations())
@@ -73,7 +80,13 @@ Measured measure(Job& job, const MeasureSpec& spec) {
         steps.push_back(make_step(spec.pattern, job, rank, spec.bytes));
     Phases phases(spec);
     std::uint64_t meetings = 0;
+    std::mt19937_64 moments(job.cluster().shape().seed);
     job.when_met = [&] {
+        // Whoever runs then is at any moment of its turn.
+        const double turn = job.cluster().platform().turn_s;
+        std::uniform_real_distribution<double> more(0, turn);
+        phases.begins =
+            job.cluster().queue().now() + from_seconds(spec.pause_s + (turn > 0 ? more(moments) : 0));
         const std::uint64_t ended = meetings++;  // phases that have ended so far
         if (ended == 0) return;
         std::vector<double>* const kinds[] = {&phases.pure, &phases.computed, &phases.total};

@@ -35,6 +35,7 @@ void Request::reach_host(void* self, std::uint64_t) {
     if (request.on_host_) return rank.resume_at(rank.now());
     const bool sleeps = rank.now() > rank.waits_since_ + client_spin;
     const bool core_sleeps = cluster.host_core_of(rank.number()).free_at() <= rank.now();
+    if (sleeps && rank.turns_ != nullptr) rank.turns_->wake(rank.process_);
     cluster.queue().after(sleeps && core_sleeps ? from_seconds(cluster.platform().wake_s) : 0,
                           &Request::wake_host, &request);
 }
@@ -45,7 +46,11 @@ void Request::wake_host(void* self, std::uint64_t) {
 }
 
 Rank::Rank(Job& job, std::uint32_t number)
-    : job_(job), number_(number), random_(job.cluster().shape().seed * 1'000'003 + number) {}
+    : job_(job),
+      number_(number),
+      random_(job.cluster().shape().seed * 1'000'003 + number),
+      turns_(job.cluster().turns_of(number)),
+      process_(job.cluster().process_of(number)) {}
 
 Time Rank::now() const {
     return job_.cluster().queue().now();
@@ -64,15 +69,27 @@ void Rank::resume_at(Time time) {
 void Rank::go_on(void* self, std::uint64_t) {
     auto& rank = *static_cast<Rank*>(self);
     Cluster& cluster = rank.job_.cluster();
+    if (rank.turns_ != nullptr) {
+        rank.turns_->join(rank.process_);
+        if (!rank.turns_->runs(rank.process_))
+            return rank.turns_->when_it_runs(rank.process_, &Rank::go_on, &rank);
+    }
     if (rank.polling_ != 0) cluster.host_core_of(rank.number_).stop(rank.polling_);
     rank.polling_ = 0;
     if (cluster.shape().has_libraries()) cluster.library_of(rank.number_).leave();
     rank.waits_for_.clear();
+    ++rank.waits_;
     try {
         rank.program_->resume();
     } catch (...) {
         if (!rank.job_.error_) rank.job_.error_ = std::current_exception();
     }
+    if (rank.over() && rank.turns_ != nullptr) rank.turns_->leave(rank.process_);
+}
+
+void Rank::sleep(void* self, std::uint64_t wait) {
+    auto& rank = *static_cast<Rank*>(self);
+    if (rank.waits_ == wait) rank.turns_->leave(rank.process_);
 }
 
 Rank::Awaited Rank::post(const Operation& operation) {
@@ -130,21 +147,26 @@ Rank::Awaited Rank::wait(Request& request) {
     request.awaited_ = true;
     waits_for_ = request.name_;
     Cluster& cluster = job_.cluster();
-    polling_ = cluster.host_core_of(number_).poll();
+    if (turns_ == nullptr) polling_ = cluster.host_core_of(number_).poll();
     waits_since_ = now();
     if (cluster.shape().has_libraries()) cluster.library_of(number_).enter();
-    if (!request.on_host_ && cluster.host_core_is_shared()) step(seconds_of(client_spin));
+    if (!request.on_host_ && cluster.host_core_is_shared()) {
+        const Time end = step(seconds_of(client_spin));
+        if (turns_ != nullptr) cluster.queue().at(end, &Rank::sleep, this, waits_);
+    }
     return {*this, &request};
 }
 
 Rank::Awaited Rank::compute(Time work) {
     if (work == 0) return {*this, nullptr, true};
-    job_.cluster().host_core_of(number_).compute(work, &Rank::go_on, this, 0);
+    job_.cluster().host_core_of(number_).compute(work, &Rank::go_on, this, 0, process_);
+    if (turns_ != nullptr) turns_->changed();
     return {*this};
 }
 
 Rank::Awaited Rank::pause(Time time) {
     if (time == 0) return {*this, nullptr, true};
+    if (turns_ != nullptr) turns_->leave(process_);
     resume_at(now() + time);
     return {*this};
 }

@@ -87,6 +87,7 @@ class Rank {
     friend class Job;
     friend class Request;
     static void go_on(void* rank, std::uint64_t);
+    static void sleep(void* rank, std::uint64_t wait);
     Awaited ask(Request& request, const Operation& operation);
     // The rank works on its core for a moment. Returns when that ends.
     Time step(double seconds);
@@ -98,7 +99,10 @@ class Rank {
     std::unique_ptr<Program> program_;
     std::deque<Request> requests_;
     std::vector<Request*> unused_;
+    Turns* const turns_;  // null: the ranks of its core take none
+    const Core::Process process_;
     Core::JobId polling_ = 0;
+    std::uint64_t waits_ = 0;  // so many until now
     Time waits_since_ = 0;
     std::string waits_for_;
 };

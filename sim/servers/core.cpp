@@ -22,24 +22,42 @@ void Core::settle() {
     const Time passed = queue_.now() - settled_at_, taken = booked - booked_at_settle_;
     settled_at_ = queue_.now();
     booked_at_settle_ = booked;
-    if (jobs_.empty()) return;
-    const Time share = (passed - std::min(taken, passed)) / jobs_.size();
+    const std::size_t among = sharers();
+    if (among == 0) return;
+    const Time share = (passed - std::min(taken, passed)) / among;
     for (auto& [id, job] : jobs_) {
-        if (job.left == never) continue;
+        if (job.left == never || !advances(job)) continue;
         const Time done = std::min(share, job.left);
         job.left -= done;
         computed_ += done;
     }
 }
 
+std::size_t Core::sharers() const {
+    if (!takes_turns_) return jobs_.size();
+    return static_cast<std::size_t>(
+        std::ranges::count_if(jobs_, [this](const auto& entry) { return advances(entry.second); }));
+}
+
+bool Core::computes() const {
+    return std::ranges::any_of(jobs_, [](const auto& entry) { return entry.second.left != never; });
+}
+
+void Core::run(Process process) {
+    settle();
+    takes_turns_ = true;
+    running_ = process;
+    plan();
+}
+
 void Core::plan() {
     Time least = never;
     for (const auto& [id, job] : jobs_)
-        least = std::min(least, job.left);
+        if (advances(job)) least = std::min(least, job.left);
     ++generation_;
     if (least == never) return;
     const Time begin = std::max(booked_until_, queue_.now());
-    queue_.at(begin + least * jobs_.size(), &Core::look, this, generation_);
+    queue_.at(begin + least * sharers(), &Core::look, this, generation_);
 }
 
 void Core::look(void* self, std::uint64_t generation) {
@@ -58,16 +76,17 @@ void Core::look(void* self, std::uint64_t generation) {
         job.action(job.object, job.argument);
 }
 
-Core::JobId Core::compute(Time work, EventQueue::Action action, void* object, std::uint64_t argument) {
+Core::JobId Core::compute(Time work, EventQueue::Action action, void* object, std::uint64_t argument,
+                          Process process) {
     settle();
-    jobs_.emplace(++last_, Job{work, action, object, argument});
+    jobs_.emplace(++last_, Job{work, action, object, argument, process});
     plan();
     return last_;
 }
 
 Core::JobId Core::poll() {
     settle();
-    jobs_.emplace(++last_, Job{never, nullptr, nullptr, 0});
+    jobs_.emplace(++last_, Job{});
     plan();
     return last_;
 }

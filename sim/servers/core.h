@@ -3,7 +3,7 @@
 // Two kinds of work share it. *Steps* are short: a round of a proxy's loop, or a call of a library. Steps run
 // one after the other, ahead of everything else, because a scheduler lets a thread that wakes up run soon.
 // *Jobs* are computations, and ranks that poll. All jobs advance at the same rate, 1/n of the time that steps
-// leave.
+// leave. Where processes take turns (turns.h), only the jobs of the running process advance.
 //
 // Ownership: borrows the queue. Threads: one. Units: Time.
 #pragma once
@@ -19,6 +19,7 @@ namespace offpath::sim {
 class Core {
   public:
     using JobId = std::uint64_t;
+    using Process = const void*;
 
     explicit Core(EventQueue& queue) : queue_(queue) {}
     Core(const Core&) = delete;
@@ -29,12 +30,12 @@ class Core {
     // Runs a step of length `work` as soon as the core is free. Returns when it ends.
     Time step(Time work);
     // `process` takes the core. Whether another one had it before.
-    bool taken_by(const void* process) { return std::exchange(process_, process) != process; }
+    bool taken_by(Process process) { return std::exchange(process_, process) != process; }
     // A process that takes turns with others looks for messages on this core, or no longer does.
     void begin_turns() { ++turns_; }
     void end_turns() { --turns_; }
     // The same for a process that goes on looking until `time` unless it is called again.
-    void take_turns_until(const void* process, Time time) { looks_until_[process] = time; }
+    void take_turns_until(Process process, Time time) { looks_until_[process] = time; }
     // How many processes the core passes through, on average, until it comes to one that has something to do.
     double turns_to_come() const {
         const auto looking = std::count_if(looks_until_.begin(), looks_until_.end(),
@@ -42,8 +43,15 @@ class Core {
         return std::max(1.0, 0.5 * (turns_ + static_cast<double>(looking)));
     }
 
-    // Computes for `work` of the core's time and then calls `action`.
-    JobId compute(Time work, EventQueue::Action action, void* object, std::uint64_t argument);
+    // From now on only jobs of this process advance.
+    void run(Process process);
+    // Whether any process computes.
+    bool computes() const;
+
+    // Computes for `work` of the core's time and then calls `action`. `process` matters only where turns are
+    // taken.
+    JobId compute(Time work, EventQueue::Action action, void* object, std::uint64_t argument,
+                  Process process = nullptr);
     // A rank polls: it takes its share until stop().
     JobId poll();
     void stop(JobId job);
@@ -53,11 +61,15 @@ class Core {
 
   private:
     struct Job {
-        Time left = 0;  // never: it polls
+        Time left = never;  // never: it polls
         EventQueue::Action action = nullptr;
         void* object = nullptr;
         std::uint64_t argument = 0;
+        Process process = nullptr;
     };
+    bool advances(const Job& job) const { return !takes_turns_ || job.process == running_; }
+    // How many jobs share the core now.
+    std::size_t sharers() const;
     // Of the time until now, how much was booked by steps.
     Time booked_before_now() const;
     // Brings all jobs up to now.
@@ -67,9 +79,11 @@ class Core {
     static void look(void* core, std::uint64_t generation);
 
     EventQueue& queue_;
-    const void* process_ = nullptr;
+    Process process_ = nullptr;  // the last one that took the core
+    bool takes_turns_ = false;
+    Process running_ = nullptr;  // the one whose turn it is
     unsigned turns_ = 0;
-    std::map<const void*, Time> looks_until_;
+    std::map<Process, Time> looks_until_;
     Time booked_until_ = 0, booked_total_ = 0;
     Time settled_at_ = 0, booked_at_settle_ = 0;
     Time computed_ = 0;

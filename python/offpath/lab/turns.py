@@ -12,8 +12,10 @@ turns are the kernel's.
 import contextlib
 import ctypes
 import os
+import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from offpath.codes import Code
@@ -79,6 +81,31 @@ class Turns:
         if self.are_short and self._slice_before is not None:
             set_slice_ns(self._slice_before)
         self.are_short = False
+
+
+def length_s(microseconds: int, cpu: int, seconds: float = 0.3) -> float | None:
+    """How long turns of `microseconds` really last on `cpu`: a process that computes there counts how often
+    it is interrupted. None if turns are the kernel's."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    turns = Turns(microseconds, [cpu])
+    try:
+        if not turns.are_short:
+            return None
+        _compute(0.2)  # until the beats have begun
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        _compute(seconds)
+        interrupted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - before
+        return seconds / max(interrupted, 1)
+    finally:
+        turns.end()
+        os.sched_setaffinity(0, allowed)
+
+
+def _compute(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
 
 
 def shared_cores(placements: list[NodePlacement], ranks_per_node: int) -> list[int]:
