@@ -58,6 +58,17 @@ FITTED = {
         ("inside_Bps",),
     ),
 }
+# What a figure can be at all in a lab. Times of whole operations could also be told by wrong figures that
+# make up for each other, such as a long latency and no work.
+LIMITS = {
+    "host.send_s": (3e-6, 3e-5),  # a message passes both hosts' network stacks
+    "host.receive_s": (5e-7, 3e-5),
+    "host.send_byte_s": (2e-11, 1e-9),
+    "host.switch_s": (1e-6, 1e-5),
+    "link_latency_s": (2e-6, 3e-5),
+    "inside_latency_s": (1e-7, 1e-5),
+    "inside_Bps": (3e8, 2e10),
+}
 FACTORS = (3.0, 1.7, 1.25, 1.1)
 STARTS = (1.0, 0.25)  # the base's values times these
 LEAST_S, LEAST_BYTE_S = 1e-8, 1e-12
@@ -168,6 +179,11 @@ def loss(simulated: list[float], measured: list[float]) -> float:
     return statistics.mean(abs(math.log(s / m)) for s, m in zip(simulated, measured, strict=True))
 
 
+def within_limits(name: str, value: float) -> float:
+    low, high = LIMITS.get(name, (0.0, math.inf))
+    return min(max(value, low), high)
+
+
 def fit(values: dict[str, float], names: list[str], judge: Callable[[dict[str, float]], float]) -> float:
     """Changes the named values by factors, one after the other, as long as `judge` falls. Returns what it is
     in the end."""
@@ -180,7 +196,7 @@ def fit(values: dict[str, float], names: list[str], judge: Callable[[dict[str, f
             improved = False
             for name in names:
                 for change in (factor, 1 / factor):
-                    tried = values | {name: values[name] * change}
+                    tried = values | {name: within_limits(name, values[name] * change)}
                     found = judge(tried)
                     if found < best * 0.999:
                         best, improved = found, True
@@ -195,7 +211,7 @@ def fit_from_anywhere(
     """The best of fits that begin in different places: one stays where no single change is for the better."""
     found = []
     for factor in STARTS:
-        values = {name: value * factor for name, value in start.items()}
+        values = {name: within_limits(name, value * factor) for name, value in start.items()}
         found.append((fit(values, list(values), judge), values))
     return min(found, key=lambda one: one[0])
 

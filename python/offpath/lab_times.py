@@ -20,7 +20,7 @@ from offpath.sim import PROGRAM
 
 # The benchmark agrees on an instant before each repetition (bench/mpi/interval.cpp). Meanwhile messages
 # arrive, buckets fill, and proxies fall asleep.
-PAUSE_S = 0.00102
+PAUSE_S = 0.001
 # Headers take 0.8 % of the links' rate, see docs/lab.md.
 PAYLOAD_SHARE = 0.992
 # Everything that the device can do goes to it, whatever its size.
@@ -142,7 +142,7 @@ def simulate(figures: Mapping, shape: Shape, wanted: list[Point], artifacts: Art
         command = [
             str(artifacts.program(PROGRAM)), f"--platform={file}", f"--nodes={shape.nodes}",
             f"--ranks-per-node={shape.ranks_per_node}", f"--engine={shape.engine}", "--alone",
-            f"--pause={PAUSE_S}", "--iterations=15", "--repeatable",
+            f"--pause={PAUSE_S}", "--iterations=25", "--repeatable",
             "--points=" + ",".join(f"{point.pattern}:{point.size}" for point in wanted),
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)

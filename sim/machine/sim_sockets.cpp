@@ -1,7 +1,12 @@
 // What a transport's messages take of cores, and what sockets take at once.
+#include "engine/mover/wire.h"
+#include "engine/schedules/headers.h"
 #include "sim/machine/cluster.h"
 #include "sim/machine/sim_transport.h"
 #include "sim/machine/worker.h"
+
+#include <cstring>
+#include <optional>
 
 namespace offpath::sim {
 
@@ -12,6 +17,44 @@ bool SimTransport::is_library_over_sockets() const {
 bool SimTransport::shares_memory_with(const SimTransport& other) const {
     return is_library_over_sockets() && other.is_library_over_sockets() &&
            worker_.node() == other.worker_.node();
+}
+
+namespace {
+
+// What the engine said; `Header` is of that kind.
+template <typename Header>
+std::optional<Header> said(std::span<const std::byte> header, engine::Kind kind) {
+    Header found;
+    if (header.size() <= sizeof(engine::Stamp)) return std::nullopt;
+    const auto its = header.subspan(sizeof(engine::Stamp));
+    if (engine::kind_of(its) != kind || !engine::read(its, found)) return std::nullopt;
+    return found;
+}
+
+}  // namespace
+
+bool SimTransport::asks_first(std::span<const std::byte> header, const Peer& peer) {
+    if (!is_library_over_sockets() || shares_memory_with(*peer.to)) return false;
+    const auto chunk = said<engine::Chunk>(header, engine::Kind::chunk);
+    return chunk && to_ask_.erase(chunk->token) > 0;
+}
+
+void SimTransport::note_receiver(const Arrival& arrival) {
+    if (!is_library_over_sockets()) return;
+    const auto ready =
+        said<engine::Ready>(std::span(arrival.bytes).first(arrival.header_bytes), engine::Kind::ready);
+    if (ready && ready->bytes > library_eager_bytes) to_ask_.insert(ready->token);
+}
+
+bool SimTransport::is_confirmation(std::span<const std::byte> header) const {
+    return is_library_over_sockets() && said<engine::Arrived>(header, engine::Kind::arrived).has_value();
+}
+
+void SimTransport::want_no_confirmation(std::vector<std::byte>& header) const {
+    auto ready = said<engine::Ready>(header, engine::Kind::ready);
+    if (!ready) return;
+    ready->confirms = 0;
+    std::memcpy(header.data() + sizeof(engine::Stamp), &*ready, sizeof *ready);
 }
 
 double SimTransport::sending_s(const SimTransport& to, std::uint64_t bytes) const {

@@ -23,14 +23,15 @@ constexpr std::uint64_t library_turn_bytes = 1 << 20;
 constexpr std::uint64_t control_bytes = 64;
 constexpr unsigned events_per_progress = 64;
 
-// Whether the header only asks for, or agrees to, a payload that a library would just send.
-bool asks_for_little(std::span<const std::byte> header) {
+// Whether a library would not say this: it just sends such a payload, or does not tell senders that its
+// receivers are there.
+bool is_only_the_engines(std::span<const std::byte> header) {
     engine::Ready ready;
     engine::BasicRequest request;
     engine::Grant grant;
     switch (engine::kind_of(header)) {
         case engine::Kind::ready:
-            return engine::read(header, ready) && ready.bytes <= library_eager_bytes;
+            return engine::read(header, ready);
         case engine::Kind::request:
             return engine::read(header, request) && request.token != 0 &&
                    request.bytes <= library_eager_bytes;
@@ -131,11 +132,13 @@ Status SimTransport::post(transport::Endpoint& endpoint, std::span<const std::by
     if (header.size() > max_header || payload.size() > max_post) return Status::invalid;
     auto& peer = static_cast<Peer&>(endpoint);
     const std::uint64_t bytes = header.size() + payload.size();
+    if (is_confirmation(header)) return Status::ok;
     if (payload.empty() && worker_.kind() == Worker::Kind::library && header.size() > sizeof(engine::Stamp) &&
         cluster_.platform().protocol == Protocol::stream &&
-        asks_for_little(header.subspan(sizeof(engine::Stamp)))) {
+        is_only_the_engines(header.subspan(sizeof(engine::Stamp)))) {
         Arrival* question = message_with(header);
         question->free = question->with_payload = true;
+        want_no_confirmation(question->bytes);
         question->to = peer.to;
         question->sender = this;
         cluster_.queue().at(std::max(worker_.present(), peer.usable_at), &SimTransport::arrived, question);
@@ -164,7 +167,7 @@ Status SimTransport::send(transport::Endpoint& endpoint, std::span<const std::by
         leave(arrival, *peer.to, header.size() + bytes, std::max(worker_.present(), peer.usable_at));
         return Status::ok;
     }
-    if (bytes <= push_bytes(endpoint)) {
+    if (bytes <= push_bytes(endpoint) && !asks_first(header, peer)) {
         worker_.charge_seconds(sending_s(*peer.to, header.size() + bytes));
         if (!is_chunk(header) || cluster_.moves_data())
             arrival->bytes.insert(arrival->bytes.end(), data, data + bytes);
@@ -266,6 +269,7 @@ void SimTransport::on_message(const Arrival& arrival) {
         message.data =
             travelled ? arrival.bytes.data() + arrival.header_bytes : cluster_.empty(arrival.payload_bytes);
     }
+    note_receiver(arrival);
     if (handler_ != nullptr) handler_->on_message(message);
 }
 

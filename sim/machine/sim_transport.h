@@ -12,7 +12,9 @@
 //
 // A library on Protocol::stream is an MPI library over TCP, which sends up to library_eager_bytes without
 // asking. The engine asks from 4 KiB on. Up to that limit its questions and answers therefore take no time
-// and no core, and ranks answer them outside of calls too.
+// and no core, and ranks answer them outside of calls too. Above it a library's sender asks, and its receiver
+// answers. In collectives it is the engine's receiver that says first that it is there. That, too, takes no
+// time and no core then; the sender announces its payload, and the receiver fetches it.
 //
 // The socket of a library takes payloads up to a limit, and those are done for the library, wherever their
 // bytes are. Within a node such libraries use shared memory. What that takes is the time of the link within
@@ -26,6 +28,7 @@
 
 #include <deque>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace offpath::sim {
@@ -129,6 +132,13 @@ class SimTransport final : public transport::Transport {
     double sending_s(const SimTransport& to, std::uint64_t bytes) const;
     double receiving_s(const SimTransport& from, std::uint64_t bytes) const;
     bool is_library_over_sockets() const;
+    // sim_sockets.cpp. Whether a library asks before it sends this.
+    bool asks_first(std::span<const std::byte> header, const Peer& peer);
+    // A library's sender is done when its socket has the payload. Devices wait for their receivers' word.
+    bool is_confirmation(std::span<const std::byte> header) const;
+    void want_no_confirmation(std::vector<std::byte>& header) const;
+    // Remembers receivers in collectives that a library's sender has to ask.
+    void note_receiver(const Arrival& arrival);
     bool shares_memory_with(const SimTransport& other) const;
     void leave(Arrival* arrival, SimTransport& to, std::uint64_t bytes, Time departs);
 
@@ -137,6 +147,7 @@ class SimTransport final : public transport::Transport {
     transport::Handler* handler_ = nullptr;
     std::vector<std::unique_ptr<Peer>> endpoints_;
     std::deque<Arrival*> inbox_, free_inbox_;
+    std::set<std::uint64_t> to_ask_;  // tokens of receivers
 };
 
 }  // namespace offpath::sim

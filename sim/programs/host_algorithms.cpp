@@ -245,10 +245,8 @@ std::optional<Schedule> build_of_host(const HostCollective& call, TeamShape team
     if (call.name == "scatter")
         return collectives::scatterv_linear(team, call.root, bytes, sizes, offsets, false, all_at_once);
     if (call.name == "bcast" && team.size <= small_team) return bcast_linear(team, call.root, bytes);
-    if (call.name == "bcast" && bytes < small_vector)
-        return collectives::bcast_binomial(team, call.root, bytes);
-    if (call.name == "bcast")
-        return collectives::bcast_chain(team, call.root, bytes, bytes < (512 << 10) ? 8 << 10 : 32 << 10);
+    // Whatever the size: coll_libnbc_ibcast_skip_dt_decision is true unless somebody changes it.
+    if (call.name == "bcast") return collectives::bcast_binomial(team, call.root, bytes);
     if (call.name == "allreduce" && (team.size < small_team || bytes < small_vector || !can_halve))
         return allreduce_by_trees(team, bytes, call.what);
     if (call.name == "allreduce") return Halving(team, 0, bytes, call.what, true).build();

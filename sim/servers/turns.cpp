@@ -23,7 +23,10 @@ double Turns::least_had() const {
 void Turns::join(Process process) {
     catch_up();
     if (takes_part(process)) return;
-    members_.push_back({process, least_had() + difference()});
+    // Of those that begin together, one that begins later has had more: each time that it looked and gave the
+    // core away, it lost a part of its share.
+    std::uniform_real_distribution<double> lost(0, members_.empty() ? 0.0 : 0.5);
+    members_.push_back({process, least_had() + lost(random_)});
     if (members_.size() == 1) begin_turn(0, queue_.now());
     plan();
 }

@@ -242,6 +242,20 @@ TEST(SimLibrary, LongMessagesGoInFragments) {
     EXPECT_EQ(messages(4 << 20) - messages(2 << 20), 2 * 2 * (2 << 20) / (128 << 10));
 }
 
+// Its sender asks, and its receiver answers in its call. A short message just goes.
+TEST(SimLibrary, LongMessagesOfCollectivesWaitForAnAnswer) {
+    Platform platform = test_platform();
+    platform.protocol = Protocol::stream;
+    platform.link_latency_s = 1e-3;
+    const auto time_of = [&platform](std::uint64_t bytes) {
+        MeasureSpec spec = spec_of("bcast", bytes);
+        spec.only_alone = true;
+        return outcome_of(platform, shape_of(2, 1, EngineKind::host), spec).measured.pure_s;
+    };
+    EXPECT_NEAR(time_of(60'000), 1e-3, 2e-4);
+    EXPECT_NEAR(time_of(70'000), 3e-3, 3e-4);
+}
+
 TEST(SimMeasure, ThePatternAloneTakesAsLongWithoutComputations) {
     const ClusterShape shape = shape_of(3, 1, EngineKind::offpath);
     MeasureSpec spec = spec_of("alltoall", 64 << 10);
