@@ -25,6 +25,7 @@ from offpath.lab_times import Point, Shape
 
 MICRO = "offpath-bench-micro"
 MICRO_NAMES = ("round_trip", "post", "memcpy", "cma")  # in what its benchmarks are called
+TURN = "turn"  # beside these: how long the lab's turns last
 # No configuration of validate.py is among these.
 SHAPES = (
     Shape(2, "2gbit", "offpath"),
@@ -70,6 +71,7 @@ LIMITS = {
     "inside_Bps": (3e8, 2e10),
 }
 FACTORS = (3.0, 1.7, 1.25, 1.1)
+FIT_REPETITIONS = 9  # of each simulation, of which a fit takes some hundreds
 STARTS = (1.0, 0.25)  # the base's values times these
 LEAST_S, LEAST_BYTE_S = 1e-8, 1e-12
 # The ranges of Open MPI's protocols over TCP, and of the device's. Each gives one line of `protocols`.
@@ -115,7 +117,8 @@ def read(file: Path) -> tuple[dict[str, list[float]], list[Measured]]:
         for one in measured:
             if [(row["op"], row["bytes"]) for row in one.rows] != [(p.op, p.size) for p in POINTS]:
                 raise ValueError(f"other operations or sizes in {one.shape}")
-        return {name: [float(value) for value in content["micro"][name]] for name in MICRO_NAMES}, measured
+        names = [*MICRO_NAMES, *({TURN} & set(content["micro"]))]
+        return {name: [float(value) for value in content["micro"][name]] for name in names}, measured
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OffpathError(
             Code.INPUT_FILE, f"{file}: not written by `offpath calibrate --json`: {error!r}"
@@ -144,7 +147,8 @@ def micro(artifacts: Artifacts) -> dict[str, list[float]]:
         name = next(word for word in MICRO_NAMES if word in run["name"])
         value = run["bytes_per_second"] if name in ("memcpy", "cma") else run["real_time"] * 1e-9
         found.setdefault(name, []).append(value)
-    return found
+    length = turns.length_s(turns.DEFAULT_US, placement.place(2, 1, "split")[0].host[0])
+    return found if length is None else found | {TURN: [length]}
 
 
 def figure(values: list[float], what: str, factor: float = 1.0) -> dict:
@@ -234,7 +238,7 @@ def fit_figures(figures: dict, measured: list[Measured], artifacts: Artifacts) -
             simulated = [
                 row["time_s"]
                 for one in samples
-                for row in lab_times.simulate(tried, one.shape, one.points, artifacts)
+                for row in lab_times.simulate(tried, one.shape, one.points, artifacts, FIT_REPETITIONS)
             ]
             return loss(simulated, wanted)
 
@@ -301,7 +305,7 @@ def protocols(measured: list[Measured]) -> list[dict]:
     return lines
 
 
-def shared_cores(cores: list[tuple[int, ...]] | None = None) -> dict:
+def shared_cores(found: Mapping[str, list[float]], cores: list[tuple[int, ...]] | None = None) -> dict:
     """Who has which cores in a lab of two nodes."""
     places = placement.place(2, 1, "split", cores)
     shared = places[0].host == places[1].host
@@ -311,16 +315,15 @@ def shared_cores(cores: list[tuple[int, ...]] | None = None) -> dict:
         "cores": "shared" if shared else "own",
         "host_cores": {"value": len(places[0].host), "source": source},
         "device_cores": {"value": len(places[0].device), "source": source},
-        "turn_s": turn(places[0].host[0]) if shared else alone,
+        "turn_s": turn(found) if shared else alone,
     }
 
 
-def turn(cpu: int) -> dict:
+def turn(found: Mapping[str, list[float]]) -> dict:
     """How long a process keeps a core that it shares in the lab."""
-    length = turns.length_s(turns.DEFAULT_US, cpu)
-    if length is None:
+    if TURN not in found:
         return {"value": 0.004, "assumed": [0.001, 0.01]}
-    return {"value": length, "source": f"measured: the lab's turns of {turns.DEFAULT_US} us"}
+    return figure(found[TURN], f"the lab's turns of {turns.DEFAULT_US} us")
 
 
 def platform(
@@ -332,7 +335,7 @@ def platform(
         "name": "measured",
         "description": f"the lab on {environment['cpu']}, Linux {environment['kernel']}; offpath calibrate",
     }
-    figures |= shared_cores() | direct_figures(found)
+    figures |= shared_cores(found) | direct_figures(found)
     distances = fit_figures(figures, measured, artifacts)
     figures["protocols"] = protocols(measured)
     return figures, distances

@@ -21,6 +21,7 @@ from offpath.sim import PROGRAM
 # The benchmark agrees on an instant before each repetition (bench/mpi/interval.cpp). Meanwhile messages
 # arrive, buckets fill, and proxies fall asleep.
 PAUSE_S = 0.001
+REPETITIONS = 25
 # Headers take 0.8 % of the links' rate, see docs/lab.md.
 PAYLOAD_SHARE = 0.992
 # Everything that the device can do goes to it, whatever its size.
@@ -134,15 +135,20 @@ def platform_in_lab(figures: Mapping, shape: Shape) -> dict:
     return changed
 
 
-def simulate(figures: Mapping, shape: Shape, wanted: list[Point], artifacts: Artifacts) -> list[dict]:
-    """What offpath-sim says of the same points."""
+def simulate(
+    figures: Mapping, shape: Shape, wanted: list[Point], artifacts: Artifacts, repetitions: int = REPETITIONS
+) -> list[dict]:
+    """What offpath-sim says of the same points. Where ranks take turns, whose turn is next is drawn, and the
+    median of so many repetitions counts."""
+    if figures.get("turn_s", {}).get("value", 0) == 0:
+        repetitions = 1
     with tempfile.TemporaryDirectory(prefix="offpath-sim-") as folder:
         file = Path(folder) / f"{figures['name']}.json"
         file.write_text(json.dumps(platform_in_lab(figures, shape)))
         command = [
             str(artifacts.program(PROGRAM)), f"--platform={file}", f"--nodes={shape.nodes}",
             f"--ranks-per-node={shape.ranks_per_node}", f"--engine={shape.engine}", "--alone",
-            f"--pause={PAUSE_S}", "--iterations=25", "--repeatable",
+            f"--pause={PAUSE_S}", f"--iterations={repetitions}", "--repeatable",
             "--points=" + ",".join(f"{point.pattern}:{point.size}" for point in wanted),
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
