@@ -33,14 +33,14 @@ std::optional<Header> said(std::span<const std::byte> header, engine::Kind kind)
 
 }  // namespace
 
-bool SimTransport::asks_first(std::span<const std::byte> header, const Peer& peer) {
-    if (!is_library_over_sockets() || shares_memory_with(*peer.to)) return false;
+bool SimTransport::asks_first(std::span<const std::byte> header) {
+    if (to_ask_.empty()) return false;
     const auto chunk = said<engine::Chunk>(header, engine::Kind::chunk);
     return chunk && to_ask_.erase(chunk->token) > 0;
 }
 
 void SimTransport::note_receiver(const Arrival& arrival) {
-    if (!is_library_over_sockets()) return;
+    if (!is_library_over_sockets() || shares_memory_with(*arrival.sender)) return;
     const auto ready =
         said<engine::Ready>(std::span(arrival.bytes).first(arrival.header_bytes), engine::Kind::ready);
     if (ready && ready->bytes > library_eager_bytes) to_ask_.insert(ready->token);

@@ -133,8 +133,7 @@ Status SimTransport::post(transport::Endpoint& endpoint, std::span<const std::by
     auto& peer = static_cast<Peer&>(endpoint);
     const std::uint64_t bytes = header.size() + payload.size();
     if (is_confirmation(header)) return Status::ok;
-    if (payload.empty() && worker_.kind() == Worker::Kind::library && header.size() > sizeof(engine::Stamp) &&
-        cluster_.platform().protocol == Protocol::stream &&
+    if (payload.empty() && is_library_over_sockets() && header.size() > sizeof(engine::Stamp) &&
         is_only_the_engines(header.subspan(sizeof(engine::Stamp)))) {
         Arrival* question = message_with(header);
         question->free = question->with_payload = true;
@@ -167,7 +166,7 @@ Status SimTransport::send(transport::Endpoint& endpoint, std::span<const std::by
         leave(arrival, *peer.to, header.size() + bytes, std::max(worker_.present(), peer.usable_at));
         return Status::ok;
     }
-    if (bytes <= push_bytes(endpoint) && !asks_first(header, peer)) {
+    if (bytes <= push_bytes(endpoint) && !asks_first(header)) {
         worker_.charge_seconds(sending_s(*peer.to, header.size() + bytes));
         if (!is_chunk(header) || cluster_.moves_data())
             arrival->bytes.insert(arrival->bytes.end(), data, data + bytes);

@@ -28,7 +28,7 @@
 
 #include <deque>
 #include <memory>
-#include <set>
+#include <unordered_set>
 #include <vector>
 
 namespace offpath::sim {
@@ -133,7 +133,7 @@ class SimTransport final : public transport::Transport {
     double receiving_s(const SimTransport& from, std::uint64_t bytes) const;
     bool is_library_over_sockets() const;
     // sim_sockets.cpp. Whether a library asks before it sends this.
-    bool asks_first(std::span<const std::byte> header, const Peer& peer);
+    bool asks_first(std::span<const std::byte> header);
     // A library's sender is done when its socket has the payload. Devices wait for their receivers' word.
     bool is_confirmation(std::span<const std::byte> header) const;
     void want_no_confirmation(std::vector<std::byte>& header) const;
@@ -147,7 +147,7 @@ class SimTransport final : public transport::Transport {
     transport::Handler* handler_ = nullptr;
     std::vector<std::unique_ptr<Peer>> endpoints_;
     std::deque<Arrival*> inbox_, free_inbox_;
-    std::set<std::uint64_t> to_ask_;  // tokens of receivers
+    std::unordered_set<std::uint64_t> to_ask_;  // tokens of receivers
 };
 
 }  // namespace offpath::sim

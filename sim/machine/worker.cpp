@@ -70,8 +70,9 @@ void Worker::go_round(void* self, std::uint64_t) {
 bool Worker::has_its_turn() const {
     const std::uint32_t rank = cluster_.rank_of_library(number_);
     Turns* const turns = cluster_.turns_of(rank);
+    if (turns == nullptr) return true;
     const Core::Process process = cluster_.process_of(rank);
-    return turns == nullptr || !turns->takes_part(process) || turns->runs(process);
+    return !turns->takes_part(process) || turns->runs(process);
 }
 
 void Worker::await_turn() {

@@ -16,8 +16,12 @@ const Turns::Member* Turns::find(Process process) const {
     return found == members_.end() ? nullptr : &*found;
 }
 
+std::size_t Turns::next() const {
+    return static_cast<std::size_t>(std::ranges::min_element(members_, {}, &Member::had) - members_.begin());
+}
+
 double Turns::least_had() const {
-    return members_.empty() ? 0 : std::ranges::min_element(members_, {}, &Member::had)->had;
+    return members_.empty() ? 0 : members_[next()].had;
 }
 
 void Turns::join(Process process) {
@@ -38,7 +42,7 @@ void Turns::wake(Process process) {
     std::erase_if(members_, [&](const Member& one) { return one.process == process; });
     members_.push_back({process, least + difference()});
     begin_turn(members_.size() - 1, queue_.now());
-    call();
+    call(process);
     plan();
 }
 
@@ -50,12 +54,12 @@ void Turns::leave(Process process) {
     const bool ran = which == running_;
     members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(which));
     if (which < running_) --running_;
+    call(process);
     if (members_.empty()) {
         core_.run(nullptr);
     } else if (ran) {
-        const auto next = std::ranges::min_element(members_, {}, &Member::had);
-        begin_turn(static_cast<std::size_t>(next - members_.begin()), queue_.now());
-        call();
+        begin_turn(next(), queue_.now());
+        call(members_[running_].process);
     }
     plan();
 }
@@ -86,8 +90,7 @@ void Turns::begin_turn(std::size_t whose, Time time) {
 void Turns::change(Time time) {
     members_[running_].had +=
         static_cast<double>(time - began_) / static_cast<double>(length_) + difference();
-    const auto next = std::ranges::min_element(members_, {}, &Member::had);
-    begin_turn(static_cast<std::size_t>(next - members_.begin()), time);
+    begin_turn(next(), time);
 }
 
 void Turns::catch_up() {
@@ -101,8 +104,8 @@ void Turns::catch_up() {
         change(ends_at_);
 }
 
-void Turns::call() {
-    const auto found = waiting_.find(members_[running_].process);
+void Turns::call(Process process) {
+    const auto found = waiting_.find(process);
     if (found == waiting_.end()) return;
     const std::vector<Waiting> its = std::exchange(found->second, {});
     waiting_.erase(found);
@@ -131,7 +134,7 @@ void Turns::end_turn(void* self, std::uint64_t generation) {
         turns.ends_at_ = turns.core_.free_at();
     } else {
         turns.change(turns.queue_.now());
-        turns.call();
+        turns.call(turns.members_[turns.running_].process);
     }
     turns.plan();
 }

@@ -31,7 +31,7 @@ class Turns {
     void join(Process process);
     // It has slept. It runs at once, ahead of the process whose turn it was.
     void wake(Process process);
-    // It sleeps.
+    // It sleeps. Who waits for its turn is called: nobody keeps it from the core any more.
     void leave(Process process);
     bool takes_part(Process process) const { return find(process) != nullptr; }
     bool runs(Process process);
@@ -57,10 +57,12 @@ class Turns {
     // Ends the turn at `time` and chooses whose turn is next.
     void change(Time time);
     void begin_turn(std::size_t whose, Time time);
+    // Whose turn is next.
+    std::size_t next() const;
     // Lets the turns pass that nobody has planned.
     void catch_up();
-    // Calls those who have waited for the process that runs now.
-    void call();
+    // Calls those who have waited for this process to run.
+    void call(Process process);
     // Sets the event at which the turn ends, if it matters when that is.
     void plan();
     static void end_turn(void* turns, std::uint64_t generation);

@@ -55,6 +55,15 @@ def test_turns_end_with_their_owner(slices):
     assert turns.slice_ns() == slices and own.processes() == set() and not os.path.exists(f"/proc/{beat}")
 
 
+def test_the_length_of_turns_is_counted(slices):
+    allowed = os.sched_getaffinity(0)
+    cpu = max(allowed)
+    # A beat is never early. On a busy machine, this process has only a part of the core.
+    assert 190e-6 < turns.length_s(200, cpu) < 0.02
+    assert turns.length_s(1000, cpu, seconds=0.1) > 900e-6
+    assert turns.slice_ns() == slices and os.sched_getaffinity(0) == allowed
+
+
 def test_what_is_no_turn_is_refused(offpath):
     done = offpath("lab", "run", "--turns", "50us", "--nodes", "2", "--offload", "off", "--", "true")
     assert done.returncode == 2 and "use 100 to 4000 us" in done.stderr

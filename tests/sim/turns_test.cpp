@@ -35,8 +35,8 @@ class SimTurns : public ::testing::Test {
     }
     void await(std::size_t number) { turns.when_it_runs(process(number), &SimTurns::note, this, number); }
     void run() {
-        while (queue.step()) {
-        }
+        while (queue.step())
+            ASSERT_LT(queue.events(), 10'000u) << "turns go on that nobody waits for";
     }
 };
 
@@ -107,6 +107,21 @@ TEST_F(SimTurns, AProcessThatWakesUpGoesAhead) {
     run();
     // It goes on when the one that woke up sleeps again, or after a turn of the other one.
     EXPECT_TRUE(times[0] == 60 * us || times[0] == 130 * us) << times[0];
+}
+
+TEST_F(SimTurns, WhoWaitsForATurnOfAProcessThatSleepsIsCalled) {
+    for (std::size_t number = 0; number < 3; ++number)
+        turns.join(process(number));
+    await(1);
+    queue.at(
+        10 * us,
+        [](void* self, std::uint64_t) {
+            auto& its = *static_cast<SimTurns*>(self);
+            its.turns.leave(its.process(1));
+        },
+        this);
+    run();  // ends: nobody waits for a turn any more
+    EXPECT_EQ(times[1], 10 * us);
 }
 
 TEST_F(SimTurns, AStepIsNotInterrupted) {

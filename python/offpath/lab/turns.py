@@ -86,12 +86,12 @@ class Turns:
 def length_s(microseconds: int, cpu: int, seconds: float = 0.3) -> float | None:
     """How long turns of `microseconds` really last on `cpu`: a process that computes there counts how often
     it is interrupted. None if turns are the kernel's."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {cpu})
     turns = Turns(microseconds, [cpu])
+    allowed = os.sched_getaffinity(0)
     try:
         if not turns.are_short:
             return None
+        os.sched_setaffinity(0, {cpu})
         _compute(0.2)  # until the beats have begun
         before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
         _compute(seconds)
