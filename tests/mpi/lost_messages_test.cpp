@@ -1,6 +1,7 @@
 // One of two daemons dies, that of the rank that the argument names, or is stopped ("stop"), while messages
-// are outstanding in both directions. All of them arrive all the same, by the host's MPI. Errors are fatal
-// here. Two ranks, each with a daemon of its own (several_daemons.sh).
+// are outstanding in both directions. All of them arrive all the same, by the host's MPI. With "late" the
+// rank of the stopped daemon computes first, so it notices the loss only after the other one asks it for
+// messages. Errors are fatal here. Two ranks, each with a daemon of its own (several_daemons.sh).
 #include <mpi.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr int waiting = 6, expected = 4;  // messages that wait for their receiv
 int rank, other;
 MPI_Comm second;      // for wildcards that must not take other messages
 MPI_Datatype spread;  // every other int
-bool stops = false;
+bool stops = false, late = false;
 
 int ints_of(int tag) {
     return 3000 + 70'000 * (tag % 5);
@@ -111,7 +112,8 @@ void receive_waiting(int tag) {
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     const int victim = argc > 1 ? std::atoi(argv[1]) : 0;
-    stops = argc > 2 && std::string_view(argv[2]) == "stop";
+    late = argc > 2 && std::string_view(argv[2]) == "late";
+    stops = late || (argc > 2 && std::string_view(argv[2]) == "stop");
     rank = check::rank_of(MPI_COMM_WORLD);
     other = 1 - rank;
     MPI_Comm_dup(MPI_COMM_WORLD, &second);
@@ -138,6 +140,7 @@ int main(int argc, char** argv) {
     const auto start = std::chrono::steady_clock::now();
     if (rank == victim) check::kill_daemon(stops ? SIGSTOP : SIGKILL);
     PMPI_Barrier(MPI_COMM_WORLD);
+    if (late && rank == victim) std::this_thread::sleep_for(std::chrono::milliseconds(3200));
 
     for (int i = 0; i < expected; ++i)
         sends.start(tag_of(i), i == expected - 1 ? second : MPI_COMM_WORLD, i == 1);

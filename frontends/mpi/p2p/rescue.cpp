@@ -41,6 +41,13 @@ std::atomic<std::uint32_t> rescues{0};  // receives that wait for an offer
 Mailbox<RescueNote> rescue_notes(arriving_rescue_note);
 constexpr int rescue_tag = 2;  // letters have another one (runtime/letters.h)
 
+// A sender whose own device is silent may wait for it before it looks at its notes. It gives its device up
+// after lost_after_ns() and the intervals between its looks.
+std::uint64_t answer_limit_ns() {
+    const std::uint64_t limit_ns = lost_after_ns();
+    return limit_ns > UINT64_MAX / 2 ? UINT64_MAX : 2 * limit_ns;
+}
+
 void tell(int world_rank, RescueNote::Kind kind, int tag, const offpath_message_key_t& key) {
     rescue_notes.send(world_rank, {kind, tag, key, runtime().rank});
 }
@@ -187,7 +194,7 @@ bool advance_rescue(Parcel& receive) {
         }
     } else if (take_note_for(receive, refusals, note)) {
         fails("the sender has finished it and does not have it any more");
-    } else if (now_ns() - receive.lost_ns > lost_after_ns()) {
+    } else if (now_ns() - receive.lost_ns > answer_limit_ns()) {
         fails("the sender does not answer");
     } else {
         return false;
