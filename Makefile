@@ -28,6 +28,7 @@ test:
 
 test-long: build
 	@scripts/test.sh build long
+	@scripts/test-versions.sh
 
 # Builds all, since a test may start several programs.
 one: build
@@ -41,6 +42,11 @@ test-asan test-tsan: test-%: setup
 # The front end with Open MPI 5, MPICH 5 and the MPI ABI, from the Python package index (docs/mpi.md).
 test-mpi-next: setup
 	@scripts/test-mpi-next.sh
+
+# Older versions beside this one: those of REFS, or the last tag's (docs/install.md).
+.PHONY: test-versions
+test-versions: build
+	@scripts/test-versions.sh $(REFS)
 
 clang: setup
 	@[ -f build-clang/build.ninja ] || cmake --preset clang -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
