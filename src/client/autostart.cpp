@@ -57,15 +57,18 @@ bool has_rdma_card() {
 // that map memory, and waits 50 ms for each of the eight. Only memory that is registered with an RDMA card
 // needs that.
 std::vector<std::string> daemon_variables() {
-    constexpr std::string_view hooks = "UCX_MEM_MMAP_HOOK_MODE=";
+    constexpr std::string_view hooks = "UCX_MEM_MMAP_HOOK_MODE=", tunables = "GLIBC_TUNABLES=";
     std::vector<std::string> variables;
-    bool hooks_set = false;
+    bool hooks_set = false, tunables_set = false;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view variable = *entry;
         hooks_set = hooks_set || variable.starts_with(hooks);
+        tunables_set = tunables_set || variable.starts_with(tunables);
         if (!variable.starts_with("LD_PRELOAD=")) variables.emplace_back(variable);
     }
     if (!hooks_set && !has_rdma_card()) variables.push_back(std::string(hooks) + "none");
+    // As the daemon would set it itself, and then begin anew (proxy/steady_memory.h).
+    if (!tunables_set) variables.push_back(std::string(tunables) + "glibc.malloc.tcache_count=0");
     return variables;
 }
 

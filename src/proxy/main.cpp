@@ -5,6 +5,7 @@
 #include "proxy/cpu_list.h"
 #include "proxy/daemon.h"
 #include "proxy/info.h"
+#include "proxy/steady_memory.h"
 #include "trace/trace.h"
 
 #include <signal.h>
@@ -130,6 +131,7 @@ int main(int argc, char** argv) try {
         return 2;
     }
     (void)lost_after_ns();  // reports an unusable value now
+    proxy::run_without_thread_caches(argv);
     const std::string node = options.node.empty() ? control::host_name() : options.node;
     log::configure(fmt::format("offpathd[{}]", node), log::parse_level(level), log_file);
     open_trace(trace_directory, node);

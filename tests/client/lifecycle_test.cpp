@@ -186,6 +186,21 @@ TEST(Lifecycle, GivesMemoryBack) {
     EXPECT_LE(after, before + (most - before) / 4) << "of " << most << " bytes, " << before << " before";
 }
 
+std::string content(pid_t pid, const char* name) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// With the allocator's caches a daemon grows from job to job, for hours.
+TEST(Lifecycle, RunsWithoutTheAllocatorsCachesUnderItsName) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon{directory.path()};
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    const std::string environment = content(daemon.pid(), "environ");
+    EXPECT_NE(environment.find("glibc.malloc.tcache_count=0"), std::string::npos);
+    EXPECT_EQ(content(daemon.pid(), "comm"), "offpathd\n");
+}
+
 TEST(Lifecycle, IsStartedByTheFirstRank) {
     TemporaryDirectory directory;
     setenv("OFFPATH_AUTOSTART", "1", 1);

@@ -337,7 +337,9 @@ class Cluster:
         # UCX installs hooks for memory that is registered with a network card, which takes 0.4 s. The nodes
         # of a lab have no such card.
         hooks = {"UCX_MEM_MMAP_HOOK_MODE": "none"} if self.namespaced else {}
-        return hooks | self.environment() | self.spec.environment
+        # The daemon would set it itself, and begin anew.
+        steady = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+        return hooks | steady | self.environment() | self.spec.environment
 
     def _traffic(self) -> tuple[list[traffic.NodeTraffic], list[traffic.NodeTraffic]]:
         """Traffic through the network, and through the host-device links."""
