@@ -22,6 +22,14 @@ namespace {
 
 std::atomic<std::uint64_t> changes{0};
 
+// Open MPI 4's own windows between nodes are not for several threads, and it prints that to the program's
+// user.
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+constexpr bool host_makes_windows_of_threads = false;
+#else
+constexpr bool host_makes_windows_of_threads = true;
+#endif
+
 // What a rank tells the others about a window. For each word the largest value counts.
 enum Word : std::size_t { observed, outside, blocked, lost, words };
 using Words = std::array<std::uint64_t, words>;
@@ -160,7 +168,7 @@ int enter(Window& window) {
     if (window.all == Window::Lock::none) return MPI_SUCCESS;
     if (window.way == Way::host)
         return PMPI_Win_lock_all(window.all == Window::Lock::assumed ? MPI_MODE_NOCHECK : 0, window.host);
-    has_lock(window, all_targets, MPI_LOCK_SHARED);
+    (void)has_lock(window, all_targets, MPI_LOCK_SHARED);  // nobody has departed here
     return window.all == Window::Lock::held ? error_of(lock_device(window)) : MPI_SUCCESS;
 }
 
@@ -221,7 +229,7 @@ bool open_ways(Window& window, WayRule rule, bool busy, bool threads) {
     const Way first =
         rule == WayRule::always_device || (busy && rule == WayRule::evidence) ? Way::device : Way::host;
     window.choice = WayChoice(first);
-    window.outlives_no_loss = threads;
+    window.outlives_no_loss = threads && !host_makes_windows_of_threads;
     if (make_way(window, first)) {
         take(window, first);
     } else if (const Way other = first == Way::host ? Way::device : Way::host;
@@ -233,7 +241,7 @@ bool open_ways(Window& window, WayRule rule, bool busy, bool threads) {
     }
     if (window.adapts) adapt(window);
     // Where the device alone serves it, the host's half is there for the loss of one.
-    if (rule == WayRule::always_device && !threads) make_way(window, Way::host);
+    if (rule == WayRule::always_device && !window.outlives_no_loss) make_way(window, Way::host);
     window.meets = !threads && (window.adapts || rule == WayRule::always_device);
     if (!window.meets) return true;
     Team& team = *window.creator;

@@ -173,6 +173,7 @@ bool Ledger::read(int rank, int first, int step, int count, std::uint64_t* words
             words[i] = std::atomic_ref(words_[first + i * step]).load(std::memory_order_acquire);
         return true;
     }
+    const std::lock_guard guard(reading_);
     if (PMPI_Win_lock(MPI_LOCK_SHARED, rank, 0, all_) != MPI_SUCCESS) return false;
     bool good = true;
     for (int i = 0; i < count; ++i)
@@ -198,6 +199,7 @@ bool Ledger::read_holds(int rank, int target, Holds& holds) {
 bool Ledger::ask_to_close(int rank) {
     const std::uint64_t asked = 1;
     const auto at = static_cast<MPI_Aint>(OFFPATH_LEDGER_WORDS(ranks_)) + ranks_;
+    const std::lock_guard guard(reading_);
     if (PMPI_Win_lock(MPI_LOCK_SHARED, rank, 0, all_) != MPI_SUCCESS) return false;
     const int error = PMPI_Accumulate(&asked, 1, MPI_UINT64_T, rank, at, 1, MPI_UINT64_T, MPI_REPLACE, all_);
     return PMPI_Win_unlock(rank, all_) == MPI_SUCCESS && error == MPI_SUCCESS;

@@ -9,12 +9,13 @@
 // it might continue. Where another rank asks for a ledger to be closed, the thread ends such a daemon first,
 // or gives up its end of the link to a remote one that is silent. It looks for that four times a second.
 //
-// Threads: one at a time for each window.
+// Threads: any.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstdint>
+#include <mutex>
 
 namespace offpath::mpi {
 
@@ -59,6 +60,7 @@ class Ledger {
     const int rank_, ranks_;
     std::uint64_t* words_ = nullptr;
     MPI_Win all_ = MPI_WIN_NULL;
+    std::mutex reading_;  // a rank may have one lock of another one
 };
 
 // In MPI_Finalize.

@@ -246,7 +246,12 @@ int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_R
         return start_in_parts(window, operation, step, call, request);
     const std::vector<offpath_segment_t> segments = operation.at.segments(operation.offset);
     if (!inside(window, operation.target, segments)) return raise(window, MPI_ERR_RMA_RANGE);
-    if (has_departed(window)) return start_by_host(window, operation, call, request);
+    // Other threads may depart, or flush, before this or after it.
+    LossGuard guard(window);
+    if (has_departed(window)) {
+        guard.unlock();
+        return start_by_host(window, operation, call, request);
+    }
 
     std::vector<char> small;
     Window::Held packed, unpacked;
@@ -259,7 +264,10 @@ int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_R
             packed.block = acquire_staging(bytes);
         }
         void* place = bytes <= copied_bytes ? small.data() : packed.block.address;
-        if (place == nullptr) return raise(window, MPI_ERR_NO_MEM);
+        if (place == nullptr) {
+            guard.unlock();
+            return raise(window, MPI_ERR_NO_MEM);
+        }
         operation.origin.elements.pack(operation.origin.address, place);
         origin = place;
     }
@@ -271,6 +279,7 @@ int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_R
     }
     if (unpacks && result == nullptr) {
         release_staging(packed.block);
+        guard.unlock();
         return raise(window, MPI_ERR_NO_MEM);
     }
 
@@ -292,6 +301,7 @@ int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_R
     }
     if (status == OFFPATH_ERR_PEER_LOST && !started && window.loss != nullptr) {
         status = depart_after(window, status);
+        guard.unlock();
         return status == OFFPATH_OK ? start_by_host(window, operation, call, request)
                                     : raise(window, error_of(status));
     }
@@ -307,6 +317,9 @@ int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_R
         note_unfinished(window, std::move(operation), call, device);
     }
     if (status == OFFPATH_ERR_PEER_LOST) status = depart_after(window, status);
+    const bool many = window.loss != nullptr &&
+                      window.loss->moves.size() + window.loss->unfinished.size() > most_unfinished;
+    guard.unlock();
     // An operation that needs several calls, or must be unpacked, is done when this call returns.
     if (status == OFFPATH_OK && request != nullptr && !watched) status = flush(window, target);
     if (status != OFFPATH_OK) return raise(window, error_of(status));
@@ -320,9 +333,7 @@ int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_R
         if (segments.size() > 1) window.pieces_told += segments.size();
         full = window.held_bytes > most_held_bytes || window.pieces_told > most_pieces_told;
     }
-    full |= window.loss != nullptr &&
-            window.loss->moves.size() + window.loss->unfinished.size() > most_unfinished;
-    if (full) status = flush(window, all_targets);
+    if (full || many) status = flush(window, all_targets);
     return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
 }
 

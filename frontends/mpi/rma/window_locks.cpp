@@ -62,8 +62,10 @@ int lock_one(Window& window, int type, int rank, int assertion) {
     if (!has_departed(window)) {
         if (!assumed) status = lock_device(window, type, rank);
         if (assumed || status == OFFPATH_OK) {
-            has_lock(window, rank, type);
-            return MPI_SUCCESS;
+            status = has_lock(window, rank, type);
+            if (status == OFFPATH_OK) return MPI_SUCCESS;
+            leave(window, record);
+            return raise(window, error_of(status));
         }
         leave(window, record);
         status = depart_after(window, status);
@@ -84,8 +86,10 @@ int lock_everybody(Window& window, int assertion) {
     if (!has_departed(window)) {
         if (!assumed) status = lock_device(window);
         if (status == OFFPATH_OK) {
-            has_lock(window, all_targets, MPI_LOCK_SHARED);
-            return MPI_SUCCESS;
+            status = has_lock(window, all_targets, MPI_LOCK_SHARED);
+            if (status == OFFPATH_OK) return MPI_SUCCESS;
+            leave(window, window.all);
+            return raise(window, error_of(status));
         }
         leave(window, window.all);
         status = depart_after(window, status);
@@ -103,6 +107,7 @@ int unlock(Window& window, int target) {
     Lock& record = record_of(window, target);
     if (!is_held(window, record)) return raise(window, MPI_ERR_RMA_SYNC);
     offpath_status_t status = flush(window, target);
+    LossGuard guard(window);
     const Lock was = leave(window, record);
     if (has_departed(window)) {
         const offpath_status_t given = unlock_departed(window, target);
@@ -116,6 +121,7 @@ int unlock(Window& window, int target) {
             status = given;
     }
     has_no_lock(window, target);
+    guard.unlock();
     return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
 }
 

@@ -71,6 +71,20 @@ offpath_status_t wait_closed(Window& window, int target) {
     return OFFPATH_OK;
 }
 
+offpath_status_t close_at(Window& window, int target) {
+    const LossGuard guard(window);
+    return wait_closed(window, target);
+}
+
+void note_granted(Window& window, int target, int type) {
+    auto& granted = window.loss->granted;
+    if (target == all_targets) {
+        std::fill(granted.begin(), granted.end(), type);
+    } else {
+        granted[static_cast<std::size_t>(target)] = type;
+    }
+}
+
 // Waits until no rank holds a lock of the target's device, whose ledger is closed, that excludes `type`.
 offpath_status_t wait_for_holders(Window& window, int target, int type) {
     for (int rank = 0; rank < window.size; ++rank) {
@@ -223,6 +237,7 @@ void prepare_for_loss(Window& window) {
                                   offpath_request_h device) {
     WindowLoss& loss = *window.loss;
     Unfinished& one = loss.unfinished.emplace_back();
+    one.number = ++loss.operations;
     one.operation = std::move(operation);
     one.call = call;
     one.device = device;
@@ -232,17 +247,20 @@ void prepare_for_loss(Window& window) {
     one.update_end = updated;
 }
 
-[[gnu::hot]] offpath_status_t note_flushed(Window& window, int target) {
+[[gnu::hot]] offpath_status_t note_flushed(Window& window, int target, std::uint64_t latest) {
     if (window.loss == nullptr) return OFFPATH_OK;
+    const LossGuard guard(window);
     auto& moves = window.loss->moves;
-    if (target == all_targets) {
+    if (target == all_targets && latest == window.loss->operations) {
         moves.clear();
     } else {
-        std::erase_if(moves, [&](const WindowLoss::Move& move) { return move.target == target; });
+        std::erase_if(moves, [&](const WindowLoss::Move& move) {
+            return (target == all_targets || move.target == target) && move.number <= latest;
+        });
     }
     offpath_status_t status = OFFPATH_OK;
     std::erase_if(window.loss->unfinished, [&](const Unfinished& one) {
-        if (target != all_targets && one.operation.target != target) return false;
+        if ((target != all_targets && one.operation.target != target) || one.number > latest) return false;
         if (one.device == nullptr) return true;
         if (offpath_request_test(one.device) == OFFPATH_ERR_PEER_LOST && !one.again)
             status = OFFPATH_ERR_PEER_LOST;
@@ -253,6 +271,7 @@ void prepare_for_loss(Window& window) {
 
 bool note_ended(Window& window, offpath_request_h device) {
     if (window.loss == nullptr) return false;
+    const LossGuard guard(window);
     auto& unfinished = window.loss->unfinished;
     const auto one = std::find_if(unfinished.begin(), unfinished.end(),
                                   [&](const Unfinished& each) { return each.device == device; });
@@ -264,6 +283,8 @@ bool note_ended(Window& window, offpath_request_h device) {
 
 offpath_status_t depart_after(Window& window, offpath_status_t status) {
     if (status != OFFPATH_ERR_PEER_LOST || window.loss == nullptr || window.outlives_no_loss) return status;
+    const LossGuard guard(window);
+    if (window.outlives_no_loss) return status;
     WindowLoss& loss = *window.loss;
     lost_on_team(*window.team, OFFPATH_ERR_PEER_LOST);
     offpath_device_state_t own = offpath_context_device_state(runtime().context);
@@ -278,12 +299,12 @@ offpath_status_t depart_after(Window& window, offpath_status_t status) {
     }
     if (own == OFFPATH_DEVICE_ENDED) loss.ledger->close(Closed::yes);
     // A window on the host's way has its locks there already.
-    loss.departed = window.way == Way::device;
+    loss.departed.store(window.way == Way::device, std::memory_order_release);
     // While the own device serves, operations on it may still be outstanding.
     offpath_request_h request = nullptr;
     if (offpath_window_flush(window.device, OFFPATH_ALL_TARGETS, &request) == OFFPATH_OK)
         (void)wait_for(request);
-    status = loss.departed ? convert_locks(window) : OFFPATH_OK;
+    status = has_departed(window) ? convert_locks(window) : OFFPATH_OK;
     if (status == OFFPATH_OK) status = run_unfinished(window);
     loss.moves.clear();
     // An operation with a request returns the error of its own, if it has one.
@@ -292,11 +313,13 @@ offpath_status_t depart_after(Window& window, offpath_status_t status) {
 }
 
 offpath_status_t start_departed(Window& window, const OneSidedOperation& operation, bool waits) {
+    const LossGuard guard(window);
     const offpath_status_t status = wait_closed(window, operation.target);
     return status == OFFPATH_OK ? execute(window, operation, waits) : status;
 }
 
 offpath_status_t flush_departed(Window& window, int target) {
+    const LossGuard guard(window);
     if (window.loss->host_lock_all && target == all_targets)
         return status_of(window, PMPI_Win_flush_all(window.host));
     int error = MPI_SUCCESS;
@@ -308,10 +331,11 @@ offpath_status_t flush_departed(Window& window, int target) {
 }
 
 offpath_status_t lock_departed(Window& window, int type, int target, int assertion) {
-    offpath_status_t status = wait_closed(window, target);
+    offpath_status_t status = close_at(window, target);
     if (status == OFFPATH_OK && (assertion & MPI_MODE_NOCHECK) == 0)
         status = wait_for_holders(window, target, type);
     if (status == OFFPATH_OK) status = status_of(window, PMPI_Win_lock(type, target, assertion, window.host));
+    const LossGuard guard(window);
     if (status == OFFPATH_OK) window.loss->host_locks[static_cast<std::size_t>(target)] = true;
     return status;
 }
@@ -319,16 +343,18 @@ offpath_status_t lock_departed(Window& window, int type, int target, int asserti
 offpath_status_t lock_all_departed(Window& window, int assertion) {
     offpath_status_t status = OFFPATH_OK;
     for (int target = 0; target < window.size && status == OFFPATH_OK; ++target) {
-        status = wait_closed(window, target);
+        status = close_at(window, target);
         if (status == OFFPATH_OK && (assertion & MPI_MODE_NOCHECK) == 0)
             status = wait_for_holders(window, target, MPI_LOCK_SHARED);
     }
     if (status == OFFPATH_OK) status = status_of(window, PMPI_Win_lock_all(assertion, window.host));
+    const LossGuard guard(window);
     window.loss->host_lock_all = status == OFFPATH_OK;
     return status;
 }
 
 offpath_status_t unlock_departed(Window& window, int target) {
+    const LossGuard guard(window);
     WindowLoss& loss = *window.loss;
     if (target == all_targets) {
         if (!std::exchange(loss.host_lock_all, false)) return OFFPATH_OK;
@@ -349,23 +375,22 @@ void ask_for_lock(Window& window, int target, int type) {
         window.loss->ledger->hold(rank, holds);
 }
 
-void has_lock(Window& window, int target, int type) {
-    if (window.loss == nullptr) return;
-    auto& granted = window.loss->granted;
-    if (target == all_targets) {
-        std::fill(granted.begin(), granted.end(), type);
-    } else {
-        granted[static_cast<std::size_t>(target)] = type;
-    }
+offpath_status_t has_lock(Window& window, int target, int type) {
+    if (window.loss == nullptr) return OFFPATH_OK;
+    const LossGuard guard(window);
+    note_granted(window, target, type);
+    return has_departed(window) ? convert_locks(window) : OFFPATH_OK;
 }
 
 void has_no_lock(Window& window, int target) {
-    has_lock(window, target, 0);
+    if (window.loss == nullptr) return;
+    const LossGuard guard(window);
+    note_granted(window, target, 0);
     ask_for_lock(window, target, 0);
 }
 
 void end_departure(Window& window) {
-    if (window.loss != nullptr) window.loss->departed = false;
+    if (window.loss != nullptr) window.loss->departed.store(false, std::memory_order_release);
 }
 
 std::uint64_t run_again() {

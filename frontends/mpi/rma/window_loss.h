@@ -17,19 +17,25 @@
 //               synchronisation is by messages of the host's MPI in any case
 //
 // A daemon that a signal has stopped is ended first. No window outlives a device that hangs otherwise,
-// because that may still write memory. Windows of programs with MPI_THREAD_MULTIPLE, and of hosts and
-// devices, do not outlive a device. Threads: one at a time, as for all windows with two ways.
+// because that may still write memory. Windows of hosts and devices do not outlive a device.
+//
+// Threads: any. With MPI_THREAD_MULTIPLE, LossGuard makes steps of this rank that belong together one step:
+// an operation is posted and noted, a flush is posted and takes its number, a departure runs everything
+// again. No thread holds it while it waits for a lock or a device that serves.
 #pragma once
 
 #include <mpi.h>
 #include <offpath/offpath.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "ledgers.h"
 #include "one_sided_operation.h"
+#include "runtime/runtime.h"
 
 namespace offpath::mpi {
 
@@ -39,6 +45,7 @@ struct WindowLoss {
         const char* call = nullptr;
         offpath_request_h device = nullptr;  // null: a flush completes it
         std::uint64_t update_end = 0;        // of an update: `updated` of the target, with it
+        std::uint64_t number = 0;            // among all operations of this rank
         bool again = false;                  // it has run again
     };
 
@@ -49,16 +56,19 @@ struct WindowLoss {
         std::uint64_t bytes = 0, offset = 0;
         int target = 0;
         OneSidedOperation::Kind kind{};
+        std::uint64_t number = 0;  // as above
     };
 
     WindowLoss(Ledger* its_ledger, std::size_t ranks)
         : ledger(its_ledger), updated(ranks), closed(ranks), granted(ranks), host_locks(ranks) {}
 
+    std::recursive_mutex mutex;  // see LossGuard
     std::unique_ptr<Ledger> ledger;
+    std::uint64_t operations = 0;  // noted so far
     // On the device, in the order of the calls.
     std::vector<Move> moves;
     std::vector<Unfinished> unfinished;  // the others
-    bool departed = false;
+    std::atomic<bool> departed{false};
     std::vector<std::uint64_t> updated;  // by target: bytes of all updates that went to its device
     std::vector<bool> closed;            // by target: its ledger is
     std::vector<int> granted;            // by target: the type of the lock on the device, or 0
@@ -66,23 +76,48 @@ struct WindowLoss {
     bool host_lock_all = false;
 };
 
+// Keeps this process's other threads from the window's record, if there can be any.
+class LossGuard {
+  public:
+    explicit LossGuard(const Window& window)
+        : loss_(runtime().threads && window.loss != nullptr ? window.loss.get() : nullptr) {
+        if (loss_ != nullptr) loss_->mutex.lock();
+    }
+    ~LossGuard() { unlock(); }
+    LossGuard(const LossGuard&) = delete;
+    LossGuard& operator=(const LossGuard&) = delete;
+    void unlock() {
+        if (loss_ != nullptr) loss_->mutex.unlock();
+        loss_ = nullptr;
+    }
+
+  private:
+    WindowLoss* loss_;
+};
+
 // Makes the window one that outlives a device, if it has both ways and all ranks can. Collective.
 void prepare_for_loss(Window& window);
 
 inline bool has_departed(const Window& window) {
-    return window.loss != nullptr && window.loss->departed;
+    return window.loss != nullptr && window.loss->departed.load(std::memory_order_acquire);
 }
 
-// Notes an operation that the device has accepted.
-inline void note_move(Window& window, const WindowLoss::Move& move) {
+// Notes an operation that the device has accepted. This and note_unfinished() need the guard, which the
+// caller has held since before it called the device.
+inline void note_move(Window& window, WindowLoss::Move&& move) {
+    move.number = ++window.loss->operations;
     window.loss->moves.push_back(move);
 }
 // The same for one that is no such move. `device`: its request, or null.
 void note_unfinished(Window& window, OneSidedOperation&& operation, const char* call,
                      offpath_request_h device);
-// A flush of the target, which may be all_targets, has ended well. Returns the status of the operations with
-// requests, which it does not tell.
-offpath_status_t note_flushed(Window& window, int target);
+// The number of the latest operation. A flush takes it under the guard, together with the device's flush.
+inline std::uint64_t latest_operation(const Window& window) {
+    return window.loss != nullptr ? window.loss->operations : 0;
+}
+// A flush of the target, which may be all_targets, and of operations up to `latest`, has ended well. Returns
+// the status of the operations with requests, which it does not tell.
+offpath_status_t note_flushed(Window& window, int target, std::uint64_t latest);
 // An operation with a request has ended. Returns whether it has run again.
 bool note_ended(Window& window, offpath_request_h device);
 
@@ -98,7 +133,8 @@ offpath_status_t lock_all_departed(Window& window, int assertion);
 offpath_status_t unlock_departed(Window& window, int target);
 // The device's locks, for the other ranks. `type` as in MPI_Win_lock, 0: none. `target` may be all_targets.
 void ask_for_lock(Window& window, int target, int type);
-void has_lock(Window& window, int target, int type);
+// The device has granted the lock. If another thread has departed meanwhile, it becomes one of the host's.
+offpath_status_t has_lock(Window& window, int target, int type);
 void has_no_lock(Window& window, int target);
 // All ranks take the host's way.
 void end_departure(Window& window);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <utility>
 
 #include "communicators/counters.h"
 #include "host_or_device.h"
@@ -86,32 +88,76 @@ offpath_status_t wait_for(offpath_request_h request) {
     return status;
 }
 
-offpath_status_t flush(Window& window, int target) {
-    if (has_departed(window)) return flush_departed(window, target);
-    std::vector<Window::Held> over;
-    {
+namespace {
+
+// Waits for the flushes of other threads with numbers up to `last` that unpack what they have taken.
+void wait_for_unpacking(Window& window, std::uint64_t last) {
+    if (!runtime().threads) return;
+    const auto others = [&] {
         const std::lock_guard lock(window.mutex);
-        if (target == all_targets) window.pieces_told = 0;
-        std::erase_if(window.held, [&](Window::Held& held) {
-            if (target != all_targets && held.target != target) return false;
-            window.held_bytes -= held.block.bytes;
-            over.push_back(std::move(held));
-            return true;
-        });
+        return std::ranges::any_of(window.unpacking, [&](std::uint64_t number) { return number <= last; });
+    };
+    for (Backoff backoff; others(); backoff.pause())
+        poll();
+}
+
+// What a flush of the target completes and must unpack. `number` is its number in `unpacking`, or that of the
+// latest one.
+std::vector<Window::Held> take_held(Window& window, int target, std::uint64_t& number) {
+    std::vector<Window::Held> taken;
+    const std::lock_guard lock(window.mutex);
+    if (target == all_targets) window.pieces_told = 0;
+    std::erase_if(window.held, [&](Window::Held& held) {
+        if (target != all_targets && held.target != target) return false;
+        window.held_bytes -= held.block.bytes;
+        taken.push_back(std::move(held));
+        return true;
+    });
+    number = window.unpackings;
+    if (!taken.empty() && runtime().threads) window.unpacking.push_back(number = ++window.unpackings);
+    return taken;
+}
+
+// They are unpacked, or have run again.
+void release_held(Window& window, std::vector<Window::Held>& taken, std::uint64_t number) {
+    for (Window::Held& held : taken)
+        release_staging(held.block);
+    if (taken.empty() || !runtime().threads) return;
+    const std::lock_guard lock(window.mutex);
+    std::erase(window.unpacking, number);
+}
+
+}  // namespace
+
+offpath_status_t flush(Window& window, int target) {
+    LossGuard guard(window);
+    if (has_departed(window)) {
+        const offpath_status_t status = flush_departed(window, target);
+        guard.unlock();
+        wait_for_unpacking(window, UINT64_MAX);
+        return status;
     }
+    std::uint64_t number = 0;
+    std::vector<Window::Held> taken = take_held(window, target, number);
+    const std::uint64_t latest = latest_operation(window);
     offpath_request_h request = nullptr;
     const auto rank = target == all_targets ? OFFPATH_ALL_TARGETS : static_cast<std::uint32_t>(target);
     offpath_status_t status = offpath_window_flush(window.device, rank, &request);
+    guard.unlock();
     if (status == OFFPATH_OK) status = wait_for(request);
-    for (Window::Held& held : over) {
+    for (const Window::Held& held : taken)
         if (status == OFFPATH_OK && held.elements.shape != nullptr)
             held.elements.unpack(held.block.address, held.to);
-        release_staging(held.block);
-    }
+    // Another flush may have taken what this one completes. If it fails, those operations must still be
+    // noted.
+    wait_for_unpacking(window, taken.empty() ? number : number - 1);
     // The code below must see what the target's proxy wrote here before it answered.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (status == OFFPATH_OK) status = note_flushed(window, target);
-    return status == OFFPATH_OK ? status : depart_after(window, status);
+    if (status == OFFPATH_OK) status = note_flushed(window, target, latest);
+    if (status != OFFPATH_OK) status = depart_after(window, status);
+    // A device that serves may write to them until then.
+    release_held(window, taken, number);
+    return status;
 }
 
 void meet(Window& window) {

@@ -128,6 +128,10 @@ struct alignas(64) Window {
     };
     std::vector<Held> held;
     std::size_t held_bytes = 0;
+    // Flushes that have taken some of `held` and not unpacked it yet, by number. A later flush of another
+    // thread, which completes the same operations, must wait for them.
+    std::vector<std::uint64_t> unpacking;
+    std::uint64_t unpackings = 0;
     std::size_t pieces_told = 0;  // of operations with lists of pieces, since a flush of all targets
 };
 

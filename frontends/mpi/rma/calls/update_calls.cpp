@@ -81,6 +81,7 @@ int compare_and_swap(Window& window, const void* origin, const void* compare, vo
     operation.result = {result, operation.at};
     const int target = operation.target;
     offpath_status_t status = OFFPATH_ERR_PEER_LOST;
+    LossGuard guard(window);
     if (!has_departed(window)) {
         status = offpath_compare_swap(window.device, origin, compare, result, element,
                                       static_cast<std::uint32_t>(target), operation.offset, nullptr);
@@ -91,6 +92,7 @@ int compare_and_swap(Window& window, const void* origin, const void* compare, vo
         status = has_departed(window) ? OFFPATH_OK : depart_after(window, status);
         if (status == OFFPATH_OK) status = start_departed(window, operation, false);
     }
+    guard.unlock();
     if (status == OFFPATH_OK && in_gpu) {
         status = flush(window, target);
         gpu::copy(program_result, result, bytes);
