@@ -1,5 +1,6 @@
 // What a transport's messages take of cores, and what sockets take at once.
 #include "engine/mover/wire.h"
+#include "engine/onesided/headers.h"
 #include "engine/schedules/headers.h"
 #include "sim/machine/cluster.h"
 #include "sim/machine/sim_transport.h"
@@ -41,9 +42,12 @@ bool SimTransport::asks_first(std::span<const std::byte> header) {
 
 void SimTransport::note_receiver(const Arrival& arrival) {
     if (!is_library_over_sockets() || shares_memory_with(*arrival.sender)) return;
-    const auto ready =
-        said<engine::Ready>(std::span(arrival.bytes).first(arrival.header_bytes), engine::Kind::ready);
+    const auto header = std::span(arrival.bytes).first(arrival.header_bytes);
+    const auto ready = said<engine::Ready>(header, engine::Kind::ready);
     if (ready && ready->bytes > library_eager_bytes) to_ask_.insert(ready->token);
+    const auto access = said<engine::OneSidedHeader>(header, engine::Kind::one_sided);
+    if (access && access->receiver != 0 && access->bytes > library_eager_bytes)
+        to_ask_.insert(access->receiver);
 }
 
 bool SimTransport::is_confirmation(std::span<const std::byte> header) const {

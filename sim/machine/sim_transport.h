@@ -137,7 +137,8 @@ class SimTransport final : public transport::Transport {
     // A library's sender is done when its socket has the payload. Devices wait for their receivers' word.
     bool is_confirmation(std::span<const std::byte> header) const;
     void want_no_confirmation(std::vector<std::byte>& header) const;
-    // Remembers receivers in collectives that a library's sender has to ask.
+    // Remembers receivers in collectives, and of what is got from a window, that a library's sender has to
+    // ask.
     void note_receiver(const Arrival& arrival);
     bool shares_memory_with(const SimTransport& other) const;
     void leave(Arrival* arrival, SimTransport& to, std::uint64_t bytes, Time departs);

@@ -256,6 +256,20 @@ TEST(SimLibrary, LongMessagesOfCollectivesWaitForAnAnswer) {
     EXPECT_NEAR(time_of(70'000), 3e-3, 3e-4);
 }
 
+// The answer to a long get is such a message, too: there and back, and once more for the question about it.
+TEST(SimLibrary, LongAnswersToGetsWaitForAnAnswer) {
+    Platform platform = test_platform();
+    platform.protocol = Protocol::stream;
+    platform.link_latency_s = 1e-3;
+    const auto time_of = [&platform](std::uint64_t bytes) {
+        MeasureSpec spec = spec_of("get", bytes);
+        spec.only_alone = true;
+        return outcome_of(platform, shape_of(2, 1, EngineKind::host), spec).measured.pure_s;
+    };
+    EXPECT_NEAR(time_of(60'000), 2e-3, 2e-4);
+    EXPECT_NEAR(time_of(70'000), 4e-3, 3e-4);
+}
+
 TEST(SimMeasure, ThePatternAloneTakesAsLongWithoutComputations) {
     const ClusterShape shape = shape_of(3, 1, EngineKind::offpath);
     MeasureSpec spec = spec_of("alltoall", 64 << 10);
