@@ -44,8 +44,9 @@ constexpr int rescue_tag = 2;  // letters have another one (runtime/letters.h)
 // A sender whose own device is silent may wait for it before it looks at its notes. It gives its device up
 // after lost_after_ns() and the intervals between its looks.
 std::uint64_t answer_limit_ns() {
+    constexpr std::uint64_t looks_ns = 1'500'000'000;
     const std::uint64_t limit_ns = lost_after_ns();
-    return limit_ns > UINT64_MAX / 2 ? UINT64_MAX : 2 * limit_ns;
+    return limit_ns == UINT64_MAX ? limit_ns : limit_ns + looks_ns;
 }
 
 void tell(int world_rank, RescueNote::Kind kind, int tag, const offpath_message_key_t& key) {
