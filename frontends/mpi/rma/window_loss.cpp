@@ -165,6 +165,14 @@ std::uint64_t applied_bytes(Window& window, const Unfinished& one, const Ledger:
     return 0;
 }
 
+// Unlike wait_for(), it finishes no other request, for which another window could have to depart: two threads
+// could wait for each other's windows.
+void wait_alone(offpath_request_h request) {
+    for (Backoff backoff; offpath_request_test(request) == OFFPATH_IN_PROGRESS;)
+        backoff.pause(request);
+    offpath_request_free(request);
+}
+
 bool is_done(const Unfinished& one) {
     return one.again || (one.device != nullptr && offpath_request_test(one.device) == OFFPATH_OK);
 }
@@ -302,8 +310,7 @@ offpath_status_t depart_after(Window& window, offpath_status_t status) {
     loss.departed.store(window.way == Way::device, std::memory_order_release);
     // While the own device serves, operations on it may still be outstanding.
     offpath_request_h request = nullptr;
-    if (offpath_window_flush(window.device, OFFPATH_ALL_TARGETS, &request) == OFFPATH_OK)
-        (void)wait_for(request);
+    if (offpath_window_flush(window.device, OFFPATH_ALL_TARGETS, &request) == OFFPATH_OK) wait_alone(request);
     status = has_departed(window) ? convert_locks(window) : OFFPATH_OK;
     if (status == OFFPATH_OK) status = run_unfinished(window);
     loss.moves.clear();
