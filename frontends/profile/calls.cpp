@@ -5,6 +5,7 @@
 #include <offpath/types.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 using namespace offpath::profile;
 
@@ -245,6 +246,83 @@ extern "C" OFFPATH_API int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Sta
     const int result = PMPI_Probe(source, tag, comm, status);
     if (recording)
         recording->leave(message(*recording.operator->(), "Probe", SITE, 0, MPI_BYTE, source, tag, comm));
+    return result;
+}
+
+// Matched probes. What receives their messages is recorded as a receive of that message.
+
+namespace {
+
+struct Matched {
+    MPI_Comm comm = MPI_COMM_NULL;
+    int source = 0, tag = 0;
+};
+std::unordered_map<MPI_Message, Matched> matched;  // used by the thread that records
+
+void record_matched(Scope& recording, const char* name, const void* site, int source, int tag, MPI_Comm comm,
+                    MPI_Message message_handle, const MPI_Status& status) {
+    if (!recording) return;
+    if (message_handle != MPI_MESSAGE_NULL && message_handle != MPI_MESSAGE_NO_PROC)
+        matched[message_handle] = {comm, status.MPI_SOURCE, status.MPI_TAG};
+    recording->leave(message(*recording.operator->(), name, site, 0, MPI_BYTE, source, tag, comm));
+}
+
+// The kind of a call that receives the message; a bare one if it was matched by a call that was not recorded.
+CallKind kind_of_receive(Recorder& recorder, const char* name, const void* site, int count, MPI_Datatype type,
+                         MPI_Message message_handle) {
+    const auto found = matched.find(message_handle);
+    if (found == matched.end()) return kind_of(name, site);
+    const Matched its = found->second;
+    matched.erase(found);
+    return message(recorder, name, site, count, type, its.source, its.tag, its.comm);
+}
+
+}  // namespace
+
+extern "C" OFFPATH_API int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
+                                      MPI_Status* status) {
+    Scope recording;
+    MPI_Status own;
+    MPI_Status* const its = status == MPI_STATUS_IGNORE ? &own : status;
+    const int result = PMPI_Mprobe(source, tag, comm, message, its);
+    record_matched(recording, "Mprobe", SITE, source, tag, comm, *message, *its);
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+                                       MPI_Status* status) {
+    Scope recording;
+    MPI_Status own;
+    MPI_Status* const its = status == MPI_STATUS_IGNORE ? &own : status;
+    const int result = PMPI_Improbe(source, tag, comm, flag, message, its);
+    if (!recording) return result;
+    if (*flag == 0) {
+        recording->leave_in_vain();
+    } else {
+        record_matched(recording, "Improbe", SITE, source, tag, comm, *message, *its);
+    }
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
+                                     MPI_Status* status) {
+    Scope recording;
+    const MPI_Message matched_message = *message;
+    const int result = PMPI_Mrecv(buffer, count, type, message, status);
+    if (recording)
+        recording->leave(
+            kind_of_receive(*recording.operator->(), "Mrecv", SITE, count, type, matched_message));
+    return result;
+}
+
+extern "C" OFFPATH_API int MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
+                                      MPI_Request* request) {
+    Scope recording;
+    const MPI_Message matched_message = *message;
+    const int result = PMPI_Imrecv(buffer, count, type, message, request);
+    if (recording)
+        recording->posted(*request, recording->leave(kind_of_receive(*recording.operator->(), "Imrecv", SITE,
+                                                                     count, type, matched_message)));
     return result;
 }
 

@@ -40,11 +40,13 @@ bool Player::is_taken_by_probe(const ProfiledCall& call) const {
     bool probes = false;
     for (const ProfiledCall& one : receiver.calls) {
         const bool exchanges = is_one_of(one.name, {"Sendrecv", "Sendrecv_replace"});
+        const bool matched = is_one_of(one.name, {"Mrecv", "Imrecv"});
         const std::int32_t tag = exchanges ? one.from_tag : one.tag;
-        if ((exchanges || is_one_of(one.name, {"Recv", "Irecv", "Start of Irecv"})) &&
+        if ((exchanges || (matched && one.comm >= 0) ||
+             is_one_of(one.name, {"Recv", "Irecv", "Start of Irecv"})) &&
             (tag == call.tag || tag == any_peer))
             return false;
-        probes |= is_one_of(one.name, {"Mrecv", "Imrecv"});
+        probes |= matched;
     }
     return probes;
 }
@@ -64,11 +66,11 @@ Known Player::learn(const ProfiledCall& call) {
     }
     const bool sends = is_one_of(name, {"Send", "Bsend", "Ssend", "Rsend"});
     const bool posts_send = is_one_of(name, {"Isend", "Ibsend", "Issend", "Irsend", "Start of Isend"});
-    const bool posts_receive = is_one_of(name, {"Irecv", "Start of Irecv"});
-    const bool probes = is_one_of(name, {"Probe", "Iprobe"});
+    const bool posts_receive = is_one_of(name, {"Irecv", "Imrecv", "Start of Irecv"});
+    const bool probes = is_one_of(name, {"Probe", "Iprobe", "Mprobe", "Improbe"});
     const bool exchanges = is_one_of(name, {"Sendrecv", "Sendrecv_replace"});
     known.posts = posts_send || posts_receive;
-    if (sends || posts_send || posts_receive || probes || exchanges || name == "Recv") {
+    if (sends || posts_send || posts_receive || probes || exchanges || is_one_of(name, {"Recv", "Mrecv"})) {
         if (call.comm < 0) return known;
         known.action = sends || posts_send ? Action::send
                        : probes            ? Action::probe
@@ -228,7 +230,7 @@ Program Player::play(Rank& rank) {
                 Request& request = co_await rank.post(wanted[i]);
                 if (wanted[i].asked != nullptr) {
                     windows_.answers(call).push_back(&request);
-                } else if (leaves_at_once(call, known, i) ||
+                } else if (leaves_at_once(call, known, i) || is_header(known, i, wanted.size()) ||
                            (known.action == Action::access && !known.posts)) {
                     detached_.push_back(&request);
                 } else if (known.posts) {

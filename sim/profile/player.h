@@ -103,6 +103,10 @@ class Player {
     std::vector<memory::HostRange> user_ranges(const engine::Plan& plan) const;
     Operation send(const ProfiledCall& call);
     Operation receive(const ProfiledCall& call, std::int32_t peer, std::int32_t tag, std::uint64_t bytes);
+    // A message on the device that a matched probe finds by its header.
+    bool has_header(const ProfiledCall& call, bool sends) const;
+    Operation send_header(const ProfiledCall& call);
+    Operation receive_header(const ProfiledCall& call);
     // Both ends count the messages of a channel.
     MessageKey next_key(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
                         std::map<std::array<std::int32_t, 3>, std::uint64_t>& counts) const;
@@ -116,6 +120,11 @@ class Player {
     static bool leaves_at_once(const ProfiledCall& call, const Known& known, std::size_t index) {
         return call.bytes <= library_eager_bytes && index == 0 &&
                (known.action == Action::send || (known.action == Action::exchange && call.peer != null_peer));
+    }
+    // The call is done with its payload.
+    static bool is_header(const Known& known, std::size_t index, std::size_t operations) {
+        return index == 0 && operations == 2 &&
+               (known.action == Action::send || known.action == Action::receive);
     }
     // Computation before the call, the next time.
     double compute_before(const ProfiledNode& node);

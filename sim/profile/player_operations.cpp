@@ -5,6 +5,11 @@
 #include <fmt/format.h>
 
 namespace offpath::sim {
+namespace {
+
+constexpr std::uint64_t header_bytes = 64;
+
+}  // namespace
 
 Operation Player::send(const ProfiledCall& call) {
     const memory::HostRange range = Buffer(cluster_, call.bytes).range();
@@ -48,6 +53,32 @@ Operation Player::receive(const ProfiledCall& call, std::int32_t peer, std::int3
                 return engine.recv(team, range, source, wanted, nullptr, done);
             },
             name, true};
+}
+
+bool Player::has_header(const ProfiledCall& call, bool sends) const {
+    return has_devices() && routes_.message_on_device(rank_, call, call.peer, call.tag, sends) &&
+           routes_.message_has_header(rank_, call, call.peer, call.tag, sends);
+}
+
+Operation Player::send_header(const ProfiledCall& call) {
+    const memory::HostRange range = Buffer(cluster_, header_bytes).range();
+    engine::Team& team = library_team(call.comm);
+    const auto peer = static_cast<std::uint32_t>(call.peer), tag = static_cast<std::uint32_t>(call.tag);
+    return {[&team, range, peer, tag](engine::Engine& engine, Completion* done) {
+                return engine.send(team, range, peer, tag, done);
+            },
+            fmt::format("rank {} of its communicator to take a header", call.peer), true};
+}
+
+// The probe has seen it.
+Operation Player::receive_header(const ProfiledCall& call) {
+    const memory::HostRange range = Buffer(cluster_, header_bytes).range();
+    engine::Team& team = library_team(call.comm);
+    const auto peer = static_cast<std::uint32_t>(call.peer), tag = static_cast<std::uint32_t>(call.tag);
+    return {[&team, range, peer, tag](engine::Engine& engine, Completion* done) {
+                return engine.recv(team, range, peer, tag, nullptr, done);
+            },
+            fmt::format("a header from rank {} of its communicator", call.peer), true};
 }
 
 MessageKey Player::next_key(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
@@ -103,9 +134,11 @@ std::vector<Operation> Player::operations(const ProfiledCall& call, Known& known
     std::vector<Operation> found;
     switch (known.action) {
         case Action::send:
+            if (has_header(call, true)) found.push_back(send_header(call));
             found.push_back(send(call));
             break;
         case Action::receive:
+            if (has_header(call, false)) found.push_back(receive_header(call));
             found.push_back(receive(call, call.peer, call.tag, call.bytes));
             break;
         case Action::exchange:

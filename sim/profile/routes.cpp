@@ -63,10 +63,11 @@ void Routes::learn_message(std::uint32_t rank, const ProfiledCall& call) {
     const bool exchanges = is_among(name, {"Sendrecv", "Sendrecv_replace"});
     const bool sends = is_among(
         name, {"Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend", "Start of Isend"});
-    const bool receives = is_among(name, {"Recv", "Irecv", "Start of Irecv"});
+    const bool matched = is_among(name, {"Mrecv", "Imrecv"});
+    const bool receives = matched || is_among(name, {"Recv", "Irecv", "Start of Irecv"});
     const bool overlaps =
         call.windows > 0 && call.window_compute_s > least_overlap_s * static_cast<double>(call.windows);
-    if (is_among(name, {"Probe", "Iprobe", "Mprobe", "Improbe"})) matched_by_host_.insert({comm, rank});
+    if (is_among(name, {"Probe", "Iprobe"})) matched_by_host_.insert({comm, rank});
     if ((sends || exchanges) && call.peer >= 0) {
         Messages& messages = channels_[{comm, call.tag, rank, world_rank(rank, call.comm, call.peer)}];
         messages.least_bytes = std::min(messages.least_bytes, call.bytes);
@@ -78,6 +79,7 @@ void Routes::learn_message(std::uint32_t rank, const ProfiledCall& call) {
     if (from < 0) return;
     Messages& messages = channels_[{comm, tag, world_rank(rank, call.comm, from), rank}];
     messages.received = true;
+    messages.probed |= matched;
     messages.overlaps |= overlaps;
 }
 
@@ -92,6 +94,14 @@ bool Routes::message_on_device(std::uint32_t rank, const ProfiledCall& call, std
     const Messages& messages = found->second;
     return cluster_.node_of(sender) != cluster_.node_of(receiver) && messages.received && messages.overlaps &&
            messages.least_bytes != UINT64_MAX && messages.least_bytes >= message_bytes;
+}
+
+bool Routes::message_has_header(std::uint32_t rank, const ProfiledCall& call, std::int32_t peer,
+                                std::int32_t tag, bool sends) const {
+    const std::uint32_t other = world_rank(rank, call.comm, peer);
+    const auto found =
+        channels_.find({communicator(rank, call.comm), tag, sends ? rank : other, sends ? other : rank});
+    return found != channels_.end() && found->second.probed;
 }
 
 bool Routes::collective_on_device(std::uint32_t rank, const ProfiledCall& call,

@@ -26,6 +26,9 @@ class Routes {
     // `peer` and `tag` are those of one half of a call of `rank`, as the profile has them.
     bool message_on_device(std::uint32_t rank, const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
                            bool sends) const;
+    // Of such a message: whether its header goes by the libraries, for a matched probe.
+    bool message_has_header(std::uint32_t rank, const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
+                            bool sends) const;
     bool window_on_device(std::uint32_t rank, std::int32_t comm) const;
 
   private:
@@ -34,6 +37,7 @@ class Routes {
     struct Messages {
         std::uint64_t least_bytes = UINT64_MAX;
         bool received = false, overlaps = false;
+        bool probed = false;  // by matched probes
     };
     struct Blocks {
         std::uint64_t bytes = 0, count = 0;

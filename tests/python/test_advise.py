@@ -19,6 +19,7 @@ RANKS = 3
 CALLS = {
     "Ialltoall": 10, "Test": 10, "Irecv": 30, "Isend": 30, "Waitall": 30, "Allreduce": 10, "Sendrecv": 10,
     "Send": 20_000, "Ssend": 20_000, "Recv": 1, "Barrier": 1, "Comm_split": 1, "Comm_free": 1,
+    "Issend": 5, "Mprobe": 5, "Mrecv": 5, "Wait": 5,
 }  # fmt: skip
 
 
@@ -68,6 +69,11 @@ def test_a_program_is_profiled_and_replayed(offpath, tmp_path, mpi):
     assert (ranks[0]["polled_s"] > 0) == (tests > 0) and ranks[0]["polled_s"] < profiles.read(
         profile
     ).measured_s
+    # The probe takes any message; what receives it names the one that came.
+    taken = [call for call in ranks[0]["calls"] if call["call"] in ("Mprobe", "Mrecv")]
+    assert [(call["call"], call["peer"], call["tag"]) for call in taken] == [
+        ("Mprobe", -1, 7), ("Mrecv", RANKS - 1, 7),
+    ]  # fmt: skip
     # The computation after many short calls is not theirs.
     counted = profiles.sites_of(profiles.read(profile)).values()
     before = {site.call: site.compute_s for site in counted}
@@ -262,8 +268,38 @@ def test_a_program_is_profiled_and_timed_in_a_lab(offpath, tmp_path):
     assert verified["runs"] == 2 and verified["host_run_s"] > 0 < verified["offpath_run_s"]
 
 
-def test_messages_for_matched_probes_do_not_block_the_replay(offpath, tmp_path):
-    """The receiver's MPI_Mprobe and MPI_Mrecv are not replayed, so neither are the messages for them."""
+def test_messages_for_matched_probes_are_replayed(offpath, tmp_path):
+    """Each one's header goes by the libraries, for the probe; on the device, its payload does not."""
+
+    def take_by_probe(found):
+        call = found["calls"][0]
+        call["bytes"] = 1_000_000
+        if found["rank"] == 0:
+            call.update(call="Isend", windows={"count": 4, "compute_s": 0.01, "waited_s": 0.01})
+            found["calls"].append({"call": "Wait", "site": 0, "list": [1]})
+            found["sequence"] = [{"times": 4, "body": [[0, 4, 0.01, 0.01, 0], [1, 4, 0.01, 0.01, 0]]}]
+        else:
+            found["calls"] = [call | {"call": "Mprobe", "bytes": 0}, call | {"call": "Mrecv"}]
+            found["sequence"] = [{"times": 4, "body": [[0, 4, 0.01, 0.01, 0], [1, 4, 0, 0.01, 0]]}]
+
+    folder = _written(tmp_path / "p", take_by_probe)
+    messages = {}
+    for engine in ("host", "offpath"):
+        result = tmp_path / f"{engine}.json"
+        done = offpath(
+            "sim", "--platform=lab", f"--program={folder}", f"--engine={engine}", f"--json={result}"
+        )
+        assert done.returncode == 0 and "calls of MPI_M" not in done.stderr, done.stderr
+        found = json.loads(result.read_text())
+        assert [(rank, call, count) for rank, call, count, _ in found["calls"]] == [
+            (0, 0, 4), (0, 1, 4), (1, 0, 4), (1, 1, 4),
+        ]  # fmt: skip
+        messages[engine] = found["messages"]
+    assert messages["host"] != messages["offpath"]
+
+
+def test_messages_of_older_profiles_for_matched_probes_do_not_block_the_replay(offpath, tmp_path):
+    """They do not say which message an MPI_Mrecv took, so neither it nor the message is replayed."""
 
     def take_by_probe(found):
         if found["rank"] == 1:
