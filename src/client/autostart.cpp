@@ -2,6 +2,7 @@
 // no descriptors (the launcher waits until its pipes are closed), no controlling session and no CPU binding.
 #include "base/environment.h"
 #include "base/own_descriptors.h"
+#include "base/thread_caches.h"
 #include "client/attach.h"
 
 #include <dlfcn.h>
@@ -57,7 +58,8 @@ bool has_rdma_card() {
 // that map memory, and waits 50 ms for each of the eight. Only memory that is registered with an RDMA card
 // needs that.
 std::vector<std::string> daemon_variables() {
-    constexpr std::string_view hooks = "UCX_MEM_MMAP_HOOK_MODE=", tunables = "GLIBC_TUNABLES=";
+    constexpr std::string_view hooks = "UCX_MEM_MMAP_HOOK_MODE=";
+    const std::string tunables = std::string(thread_caches::variable) + "=";
     std::vector<std::string> variables;
     bool hooks_set = false, tunables_set = false;
     for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -67,8 +69,7 @@ std::vector<std::string> daemon_variables() {
         if (!variable.starts_with("LD_PRELOAD=")) variables.emplace_back(variable);
     }
     if (!hooks_set && !has_rdma_card()) variables.push_back(std::string(hooks) + "none");
-    // As the daemon would set it itself, and then begin anew (proxy/steady_memory.h).
-    if (!tunables_set) variables.push_back(std::string(tunables) + "glibc.malloc.tcache_count=0");
+    if (!tunables_set) variables.push_back(tunables + thread_caches::off);
     return variables;
 }
 

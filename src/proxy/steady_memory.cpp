@@ -1,5 +1,8 @@
 #include "proxy/steady_memory.h"
 
+#include "base/thread_caches.h"
+
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -11,9 +14,7 @@
 namespace offpath::proxy {
 namespace {
 
-constexpr const char* variable = "GLIBC_TUNABLES";
-constexpr std::string_view name = "glibc.malloc.tcache_count";
-constexpr std::string_view ours = "glibc.malloc.tcache_count=0";
+using namespace thread_caches;
 
 void restore(const std::string& users) {
     if (users.empty()) {
@@ -26,21 +27,23 @@ void restore(const std::string& users) {
 }  // namespace
 
 void run_without_thread_caches(char** arguments) {
+    // The loader takes the variable away from a program with more rights than its user, which would start
+    // anew for ever.
+    if (getauxval(AT_SECURE) != 0) return;
+    constexpr std::string_view ours = off;
     const char* const set = std::getenv(variable);
-    std::string tunables = set != nullptr ? set : "";
+    const std::string tunables = set != nullptr ? set : "";
     if (tunables == ours) return restore({});
-    if (tunables.ends_with(ours) && tunables[tunables.size() - ours.size() - 1] == ':')
+    if (tunables.ends_with(std::string(":") + off))
         return restore(tunables.substr(0, tunables.size() - ours.size() - 1));
     if (tunables.find(name) != std::string::npos) return;
     // By its real name: the system shows the last part of it as the name of the process.
     std::error_code unknown;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     if (unknown) return;
-    const std::string users = tunables;
-    if (!tunables.empty()) tunables += ':';
-    setenv(variable, tunables.append(ours).c_str(), 1);
+    setenv(variable, (tunables.empty() ? off : tunables + ":" + off).c_str(), 1);
     execv(program.c_str(), arguments);
-    restore(users);
+    restore(tunables);
 }
 
 }  // namespace offpath::proxy

@@ -290,7 +290,7 @@ bool note_ended(Window& window, offpath_request_h device) {
 }
 
 offpath_status_t depart_after(Window& window, offpath_status_t status) {
-    if (status != OFFPATH_ERR_PEER_LOST || window.loss == nullptr || window.outlives_no_loss) return status;
+    if (status != OFFPATH_ERR_PEER_LOST || window.loss == nullptr) return status;
     const LossGuard guard(window);
     if (window.outlives_no_loss) return status;
     WindowLoss& loss = *window.loss;

@@ -21,7 +21,7 @@
 //
 // Threads: any. With MPI_THREAD_MULTIPLE, LossGuard makes steps of this rank that belong together one step:
 // an operation is posted and noted, a flush is posted and takes its number, a departure runs everything
-// again. No thread holds it while it waits for a lock or a device that serves.
+// again. No thread holds it while it waits for a lock that another rank may hold.
 #pragma once
 
 #include <mpi.h>
