@@ -259,6 +259,13 @@ struct Matched {
 };
 std::unordered_map<MPI_Message, Matched> matched;  // used by the thread that records
 
+// The program's status, or one in its place if it ignores it.
+struct KnownStatus {
+    explicit KnownStatus(MPI_Status* given) : its(given == MPI_STATUS_IGNORE ? &own : given) {}
+    MPI_Status own;
+    MPI_Status* const its;
+};
+
 void record_matched(Scope& recording, const char* name, const void* site, int source, int tag, MPI_Comm comm,
                     MPI_Message message_handle, const MPI_Status& status) {
     if (!recording) return;
@@ -282,24 +289,22 @@ CallKind kind_of_receive(Recorder& recorder, const char* name, const void* site,
 extern "C" OFFPATH_API int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
                                       MPI_Status* status) {
     Scope recording;
-    MPI_Status own;
-    MPI_Status* const its = status == MPI_STATUS_IGNORE ? &own : status;
-    const int result = PMPI_Mprobe(source, tag, comm, message, its);
-    record_matched(recording, "Mprobe", SITE, source, tag, comm, *message, *its);
+    const KnownStatus known(status);
+    const int result = PMPI_Mprobe(source, tag, comm, message, known.its);
+    record_matched(recording, "Mprobe", SITE, source, tag, comm, *message, *known.its);
     return result;
 }
 
 extern "C" OFFPATH_API int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
                                        MPI_Status* status) {
     Scope recording;
-    MPI_Status own;
-    MPI_Status* const its = status == MPI_STATUS_IGNORE ? &own : status;
-    const int result = PMPI_Improbe(source, tag, comm, flag, message, its);
+    const KnownStatus known(status);
+    const int result = PMPI_Improbe(source, tag, comm, flag, message, known.its);
     if (!recording) return result;
     if (*flag == 0) {
         recording->leave_in_vain();
     } else {
-        record_matched(recording, "Improbe", SITE, source, tag, comm, *message, *its);
+        record_matched(recording, "Improbe", SITE, source, tag, comm, *message, *known.its);
     }
     return result;
 }

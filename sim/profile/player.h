@@ -105,8 +105,9 @@ class Player {
     Operation receive(const ProfiledCall& call, std::int32_t peer, std::int32_t tag, std::uint64_t bytes);
     // A message on the device that a matched probe finds by its header.
     bool has_header(const ProfiledCall& call, bool sends) const;
-    Operation send_header(const ProfiledCall& call);
-    Operation receive_header(const ProfiledCall& call);
+    Operation send_by_library(const ProfiledCall& call, std::uint64_t bytes);
+    Operation receive_by_library(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
+                                 std::uint64_t bytes);
     // Both ends count the messages of a channel.
     MessageKey next_key(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
                         std::map<std::array<std::int32_t, 3>, std::uint64_t>& counts) const;

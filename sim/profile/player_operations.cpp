@@ -12,18 +12,23 @@ constexpr std::uint64_t header_bytes = 64;
 }  // namespace
 
 Operation Player::send(const ProfiledCall& call) {
+    if (!has_devices() || !routes_.message_on_device(rank_, call, call.peer, call.tag, true))
+        return send_by_library(call, call.bytes);
     const memory::HostRange range = Buffer(cluster_, call.bytes).range();
+    const auto peer = static_cast<std::uint32_t>(call.peer);
+    const MessageKey key = next_key(call, call.peer, call.tag, sent_);
+    engine::Team& team = device_team(call.comm);
+    return {[&team, range, peer, key](engine::Engine& engine, Completion* done) {
+                return engine.keyed_send(team, range, peer, key, done);
+            },
+            fmt::format("rank {} of its communicator to take a message with tag {}", call.peer, call.tag)};
+}
+
+Operation Player::send_by_library(const ProfiledCall& call, std::uint64_t bytes) {
+    const memory::HostRange range = Buffer(cluster_, bytes).range();
     const auto peer = static_cast<std::uint32_t>(call.peer), tag = static_cast<std::uint32_t>(call.tag);
     const std::string name =
         fmt::format("rank {} of its communicator to take a message with tag {}", call.peer, call.tag);
-    if (has_devices() && routes_.message_on_device(rank_, call, call.peer, call.tag, true)) {
-        const MessageKey key = next_key(call, call.peer, call.tag, sent_);
-        engine::Team& team = device_team(call.comm);
-        return {[&team, range, peer, key](engine::Engine& engine, Completion* done) {
-                    return engine.keyed_send(team, range, peer, key, done);
-                },
-                name};
-    }
     engine::Team& team = library_team(call.comm);
     return {[&team, range, peer, tag](engine::Engine& engine, Completion* done) {
                 return engine.send(team, range, peer, tag, done);
@@ -33,6 +38,20 @@ Operation Player::send(const ProfiledCall& call) {
 
 Operation Player::receive(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
                           std::uint64_t bytes) {
+    if (!has_devices() || !routes_.message_on_device(rank_, call, peer, tag, false))
+        return receive_by_library(call, peer, tag, bytes);
+    const memory::HostRange range = Buffer(cluster_, bytes).range();
+    const auto source = static_cast<std::uint32_t>(peer);
+    const MessageKey key = next_key(call, peer, tag, received_);
+    engine::Team& team = device_team(call.comm);
+    return {[&team, range, source, key](engine::Engine& engine, Completion* done) {
+                return engine.keyed_recv(team, range, source, key, nullptr, done);
+            },
+            fmt::format("a message from rank {} of its communicator with tag {}", peer, tag)};
+}
+
+Operation Player::receive_by_library(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
+                                     std::uint64_t bytes) {
     const memory::HostRange range = Buffer(cluster_, bytes).range();
     const std::uint32_t source = peer == any_peer ? matching::any : static_cast<std::uint32_t>(peer);
     const std::uint32_t wanted = tag == any_peer ? matching::any : static_cast<std::uint32_t>(tag);
@@ -40,14 +59,6 @@ Operation Player::receive(const ProfiledCall& call, std::int32_t peer, std::int3
         fmt::format("a message from {} with {}",
                     peer == any_peer ? "any rank" : fmt::format("rank {} of its communicator", peer),
                     tag == any_peer ? "any tag" : fmt::format("tag {}", tag));
-    if (has_devices() && routes_.message_on_device(rank_, call, peer, tag, false)) {
-        const MessageKey key = next_key(call, peer, tag, received_);
-        engine::Team& team = device_team(call.comm);
-        return {[&team, range, source, key](engine::Engine& engine, Completion* done) {
-                    return engine.keyed_recv(team, range, source, key, nullptr, done);
-                },
-                name};
-    }
     engine::Team& team = library_team(call.comm);
     return {[&team, range, source, wanted](engine::Engine& engine, Completion* done) {
                 return engine.recv(team, range, source, wanted, nullptr, done);
@@ -58,27 +69,6 @@ Operation Player::receive(const ProfiledCall& call, std::int32_t peer, std::int3
 bool Player::has_header(const ProfiledCall& call, bool sends) const {
     return has_devices() && routes_.message_on_device(rank_, call, call.peer, call.tag, sends) &&
            routes_.message_has_header(rank_, call, call.peer, call.tag, sends);
-}
-
-Operation Player::send_header(const ProfiledCall& call) {
-    const memory::HostRange range = Buffer(cluster_, header_bytes).range();
-    engine::Team& team = library_team(call.comm);
-    const auto peer = static_cast<std::uint32_t>(call.peer), tag = static_cast<std::uint32_t>(call.tag);
-    return {[&team, range, peer, tag](engine::Engine& engine, Completion* done) {
-                return engine.send(team, range, peer, tag, done);
-            },
-            fmt::format("rank {} of its communicator to take a header", call.peer), true};
-}
-
-// The probe has seen it.
-Operation Player::receive_header(const ProfiledCall& call) {
-    const memory::HostRange range = Buffer(cluster_, header_bytes).range();
-    engine::Team& team = library_team(call.comm);
-    const auto peer = static_cast<std::uint32_t>(call.peer), tag = static_cast<std::uint32_t>(call.tag);
-    return {[&team, range, peer, tag](engine::Engine& engine, Completion* done) {
-                return engine.recv(team, range, peer, tag, nullptr, done);
-            },
-            fmt::format("a header from rank {} of its communicator", call.peer), true};
 }
 
 MessageKey Player::next_key(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
@@ -134,11 +124,12 @@ std::vector<Operation> Player::operations(const ProfiledCall& call, Known& known
     std::vector<Operation> found;
     switch (known.action) {
         case Action::send:
-            if (has_header(call, true)) found.push_back(send_header(call));
+            if (has_header(call, true)) found.push_back(send_by_library(call, header_bytes));
             found.push_back(send(call));
             break;
         case Action::receive:
-            if (has_header(call, false)) found.push_back(receive_header(call));
+            if (has_header(call, false))
+                found.push_back(receive_by_library(call, call.peer, call.tag, header_bytes));
             found.push_back(receive(call, call.peer, call.tag, call.bytes));
             break;
         case Action::exchange:

@@ -2,9 +2,10 @@
 // all puts and gets of all threads happen, and each update once. Errors are returned here, because a device
 // may die while it applies an update, which cannot be saved. Then nobody knows about that update only.
 // outlived_threads_test nobody | VICTIM STATE [MS]
-//   nobody: no daemon dies. VICTIM: the rank whose daemon dies (several_daemons.sh), after MS milliseconds
-//   (5) STATE: `stopped`: it has stopped before the operations start, so nothing is in doubt; `running`: it
-//   dies at any moment
+//   nobody   no daemon dies
+//   VICTIM   the rank whose daemon dies (several_daemons.sh), after MS milliseconds (5)
+//   STATE    `stopped`: the daemon has stopped before the operations start, so nothing is in doubt
+//            `running`: it dies at any moment
 #include <mpi.h>
 
 #include <array>
