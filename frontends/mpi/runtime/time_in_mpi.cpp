@@ -1,6 +1,7 @@
 #include "time_in_mpi.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/clock.h"
 
@@ -41,6 +42,9 @@ Reading read() {
 }
 
 Reading seen_lately() {
+    // Several threads may make windows at once.
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
     const Reading now = read();
     const Reading since = {now.counted_ns - lately.counted_ns, now.inside_ns - lately.inside_ns};
     lately = now;
