@@ -44,7 +44,7 @@ else
     skipped+=("mpich, abi: the wheel of MPICH 5 cannot be had")
 fi
 
-tests=(finalize_test collectives_test persistent_test reductions_test random_test p2p_calls_test handlers_test p2p_random_test rma_test rma_random_test)
+tests=(finalize_test collectives_test persistent_test reductions_test random_test p2p_calls_test handlers_test p2p_random_test rma_test rma_random_test tool_variables_test)
 libraries=()
 for mpi in "${mpis[@]}"; do
     case $mpi in openmpi) prefix=mpi library=offpath-mpi ;; *) prefix=$mpi library=offpath-mpi-$mpi ;; esac
@@ -120,6 +120,7 @@ for mpi in "${mpis[@]}"; do
         run "$mpi" p2p_random_test "$ranks" "${p2p[@]}"
         run "$mpi" rma_test "$ranks" "${rma[@]}"
         run "$mpi" rma_random_test "$ranks" "${rma[@]}"
+        run "$mpi" tool_variables_test "$ranks" OFFPATH_AGREE_MS=0
     done
 done
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "engine/schedules/plan.h"
+#include "sim/profile/cursor.h"
 #include "sim/profile/played_windows.h"
 #include "sim/profile/profile.h"
+#include "sim/profile/reactions.h"
 #include "sim/profile/replay.h"
 #include "sim/profile/routes.h"
 #include "sim/programs/rank.h"
@@ -54,13 +56,14 @@ struct Comparison {
 class Player {
   public:
     Player(Cluster& cluster, std::uint32_t rank, const std::vector<RankProfile>& profiles,
-           const Routes& routes, Meetings& meetings, double stretch, Replayed& result)
+           const Routes& routes, Meetings& meetings, Reactions& reactions, double stretch, Replayed& result)
         : cluster_(cluster),
           rank_(rank),
           profile_(profiles[rank]),
           profiles_(profiles),
           routes_(routes),
           windows_(cluster, rank, profiles[rank], routes, meetings),
+          reactions_(reactions),
           stretch_(stretch),
           result_(result) {
         const RankProfile& profile = profile_;
@@ -72,6 +75,7 @@ class Player {
         for (const ProfiledCall& call : profile.calls)
             known_.push_back(learn(call));
         find_cancelled();
+        find_reactions();
     }
     // Joins the team of a communicator, at its library and at its proxy.
     void join(std::size_t comm, std::uint64_t id);
@@ -89,6 +93,8 @@ class Player {
     // Finds the receives that the program cancels. They are not replayed: they would wait for ever, or take
     // messages of others.
     void find_cancelled();
+    // Tells the reactions what this rank did after its tests.
+    void find_reactions();
 
   private:
     Known learn(const ProfiledCall& call);
@@ -104,13 +110,12 @@ class Player {
     Operation send(const ProfiledCall& call);
     Operation receive(const ProfiledCall& call, std::int32_t peer, std::int32_t tag, std::uint64_t bytes);
     // A message on the device that a matched probe finds by its header.
-    bool has_header(const ProfiledCall& call, bool sends) const;
+    bool has_header(const ProfiledCall& call, bool sends);
     Operation send_by_library(const ProfiledCall& call, std::uint64_t bytes);
     Operation receive_by_library(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
                                  std::uint64_t bytes);
     // Both ends count the messages of a channel.
-    MessageKey next_key(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
-                        std::map<std::array<std::int32_t, 3>, std::uint64_t>& counts) const;
+    MessageKey key_of(const ProfiledCall& call, std::int32_t tag, std::uint64_t number) const;
     Operation probe(const ProfiledCall& call);
     Operation start(const ProfiledCall& call, const engine::Plan& plan,
                     std::span<const memory::HostRange> ranges, std::int32_t comm, bool on_host);
@@ -130,6 +135,27 @@ class Player {
     // Computation before the call, the next time.
     double compute_before(const ProfiledNode& node);
     void sweep(Rank& rank);
+    // Computation in equal pieces, with tests between them that let a library go on.
+    struct Computation {
+        double piece_s = 0;
+        std::uint64_t pieces = 0;
+        double all_s() const { return piece_s * static_cast<double>(pieces); }
+        // A device needs no tests.
+        void join() { *this = {all_s(), 1}; }
+    };
+    // What a rank computes before the call, with what earlier calls have left to it and without what they
+    // have taken from it.
+    Computation before_call(const ProfiledNode& node);
+    Computation computation_before(const ProfiledNode& node);
+    // Gives a test that finds nothing what the program computes next: before the call that comes after the
+    // reaction. Returns false if there is none.
+    bool borrow(Cursor ahead, std::size_t reaction, Computation& computation);
+    bool can_react(const ProfiledNode& node) const;
+    // How many calls the program makes at once when what this one completes is complete at a test.
+    std::size_t reaction_to(const ProfiledCall& call) const;
+    // Whether the program computes on if this test finds nothing.
+    bool goes_on_after(const ProfiledCall& call) const;
+    bool is_complete(const ProfiledCall& call) const;
 
     Cluster& cluster_;
     const std::uint32_t rank_;
@@ -137,16 +163,27 @@ class Player {
     const std::vector<RankProfile>& profiles_;  // of all ranks
     const Routes& routes_;
     PlayedWindows windows_;
+    Reactions& reactions_;
     std::map<std::pair<std::int32_t, std::uint64_t>, Comparison> comparisons_;  // by communicator and bytes
     const double stretch_;                                                      // of computations
     Replayed& result_;
     std::vector<engine::Team*> library_teams_, device_teams_;  // by communicator
     std::vector<std::uint32_t> library_sequences_, device_sequences_;
-    std::map<std::array<std::int32_t, 3>, std::uint64_t> sent_, received_;
+    std::map<std::array<std::int32_t, 3>, std::uint64_t> sent_, received_;  // by communicator, peer, tag
     std::vector<Known> known_;
     std::unordered_map<const ProfiledNode*, std::uint64_t> passed_;  // how often, of nodes with `bare`
-    std::unordered_map<std::uint64_t, Request*> outstanding_;        // by number of the post
-    std::set<std::uint64_t> cancelled_;                              // likewise
+    struct Outstanding {
+        Request* request;
+        std::uint64_t place;  // that has posted it
+    };
+    std::unordered_map<std::uint64_t, Outstanding> outstanding_;  // by number of the post
+    // Computation that comes after so many more calls, as a test before it was successful.
+    struct Postponed {
+        Computation left;
+        std::size_t calls = 0;
+        bool instead = false;  // of what comes there
+    } postponed_;
+    std::set<std::uint64_t> cancelled_;  // likewise
     std::uint64_t posts_ = 0;
     std::vector<Request*> detached_;  // nobody waits for them before the end
 };

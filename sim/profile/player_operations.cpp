@@ -12,11 +12,12 @@ constexpr std::uint64_t header_bytes = 64;
 }  // namespace
 
 Operation Player::send(const ProfiledCall& call) {
-    if (!has_devices() || !routes_.message_on_device(rank_, call, call.peer, call.tag, true))
+    const std::uint64_t number = sent_[{call.comm, call.peer, call.tag}]++;
+    if (!has_devices() || !routes_.message_on_device(rank_, call, call.peer, call.tag, true, number))
         return send_by_library(call, call.bytes);
     const memory::HostRange range = Buffer(cluster_, call.bytes).range();
     const auto peer = static_cast<std::uint32_t>(call.peer);
-    const MessageKey key = next_key(call, call.peer, call.tag, sent_);
+    const MessageKey key = key_of(call, call.tag, number);
     engine::Team& team = device_team(call.comm);
     return {[&team, range, peer, key](engine::Engine& engine, Completion* done) {
                 return engine.keyed_send(team, range, peer, key, done);
@@ -38,11 +39,12 @@ Operation Player::send_by_library(const ProfiledCall& call, std::uint64_t bytes)
 
 Operation Player::receive(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
                           std::uint64_t bytes) {
-    if (!has_devices() || !routes_.message_on_device(rank_, call, peer, tag, false))
+    const std::uint64_t number = received_[{call.comm, peer, tag}]++;
+    if (!has_devices() || !routes_.message_on_device(rank_, call, peer, tag, false, number))
         return receive_by_library(call, peer, tag, bytes);
     const memory::HostRange range = Buffer(cluster_, bytes).range();
     const auto source = static_cast<std::uint32_t>(peer);
-    const MessageKey key = next_key(call, peer, tag, received_);
+    const MessageKey key = key_of(call, tag, number);
     engine::Team& team = device_team(call.comm);
     return {[&team, range, source, key](engine::Engine& engine, Completion* done) {
                 return engine.keyed_recv(team, range, source, key, nullptr, done);
@@ -66,15 +68,14 @@ Operation Player::receive_by_library(const ProfiledCall& call, std::int32_t peer
             name, true};
 }
 
-bool Player::has_header(const ProfiledCall& call, bool sends) const {
-    return has_devices() && routes_.message_on_device(rank_, call, call.peer, call.tag, sends) &&
+bool Player::has_header(const ProfiledCall& call, bool sends) {
+    const std::uint64_t number = (sends ? sent_ : received_)[{call.comm, call.peer, call.tag}];
+    return has_devices() && routes_.message_on_device(rank_, call, call.peer, call.tag, sends, number) &&
            routes_.message_has_header(rank_, call, call.peer, call.tag, sends);
 }
 
-MessageKey Player::next_key(const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
-                            std::map<std::array<std::int32_t, 3>, std::uint64_t>& counts) const {
-    return {(routes_.communicator(rank_, call.comm) << 32) | static_cast<std::uint32_t>(tag),
-            counts[{call.comm, peer, tag}]++};
+MessageKey Player::key_of(const ProfiledCall& call, std::int32_t tag, std::uint64_t number) const {
+    return {(routes_.communicator(rank_, call.comm) << 32) | static_cast<std::uint32_t>(tag), number};
 }
 
 Operation Player::probe(const ProfiledCall& call) {

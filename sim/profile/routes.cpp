@@ -1,5 +1,7 @@
 #include "sim/profile/routes.h"
 
+#include "sim/profile/cursor.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -13,6 +15,11 @@ constexpr double least_overlap_s = 10e-6;
 
 bool is_among(const std::string& name, std::initializer_list<const char*> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool sends_message(const std::string& name) {
+    return is_among(name, {"Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend",
+                           "Start of Isend", "Sendrecv", "Sendrecv_replace"});
 }
 
 bool by_pairs(const std::string& name) {
@@ -35,6 +42,8 @@ Routes::Routes(const Cluster& cluster, const std::vector<RankProfile>& profiles)
             blocks.count += call.list.empty() ? 1 : call.list.size();
         }
     }
+    for (std::uint32_t rank = 0; rank < profiles.size(); ++rank)
+        find_large(rank);
 }
 
 void Routes::number_communicators() {
@@ -57,20 +66,39 @@ std::uint32_t Routes::world_rank(std::uint32_t rank, std::int32_t comm, std::int
         .members[static_cast<std::size_t>(peer)];
 }
 
+void Routes::find_large(std::uint32_t rank) {
+    const RankProfile& profile = profiles_[rank];
+    std::vector<Messages*> mixed(profile.calls.size());  // the channel of each call that sends
+    bool any = false;
+    for (std::size_t i = 0; i < profile.calls.size(); ++i) {
+        const ProfiledCall& call = profile.calls[i];
+        if (call.comm < 0 || call.peer < 0 || !sends_message(call.name)) continue;
+        const auto found = channels_.find(
+            {communicator(rank, call.comm), call.tag, rank, world_rank(rank, call.comm, call.peer)});
+        if (found == channels_.end() || !found->second.is_mixed()) continue;
+        mixed[i] = &found->second;
+        any = true;
+    }
+    if (!any) return;
+    Cursor cursor(profile.sequence);
+    while (const ProfiledNode* node = cursor.next())
+        if (mixed[node->call] != nullptr)
+            mixed[node->call]->large.push_back(profile.calls[node->call].bytes >= message_bytes);
+}
+
 void Routes::learn_message(std::uint32_t rank, const ProfiledCall& call) {
     const std::string& name = call.name;
     const std::uint64_t comm = communicator(rank, call.comm);
     const bool exchanges = is_among(name, {"Sendrecv", "Sendrecv_replace"});
-    const bool sends = is_among(
-        name, {"Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend", "Start of Isend"});
     const bool matched = is_among(name, {"Mrecv", "Imrecv"});
     const bool receives = matched || is_among(name, {"Recv", "Irecv", "Start of Irecv"});
     const bool overlaps =
         call.windows > 0 && call.window_compute_s > least_overlap_s * static_cast<double>(call.windows);
     if (is_among(name, {"Probe", "Iprobe"})) matched_by_host_.insert({comm, rank});
-    if ((sends || exchanges) && call.peer >= 0) {
+    if (sends_message(name) && call.peer >= 0) {
         Messages& messages = channels_[{comm, call.tag, rank, world_rank(rank, call.comm, call.peer)}];
         messages.least_bytes = std::min(messages.least_bytes, call.bytes);
+        messages.most_bytes = std::max(messages.most_bytes, call.bytes);
         messages.overlaps |= overlaps;
     }
     if (!receives && !exchanges) return;
@@ -84,7 +112,7 @@ void Routes::learn_message(std::uint32_t rank, const ProfiledCall& call) {
 }
 
 bool Routes::message_on_device(std::uint32_t rank, const ProfiledCall& call, std::int32_t peer,
-                               std::int32_t tag, bool sends) const {
+                               std::int32_t tag, bool sends, std::uint64_t number) const {
     if (peer < 0 || tag < 0) return false;
     const std::uint32_t other = world_rank(rank, call.comm, peer);
     const std::uint32_t sender = sends ? rank : other, receiver = sends ? other : rank;
@@ -92,8 +120,14 @@ bool Routes::message_on_device(std::uint32_t rank, const ProfiledCall& call, std
     const auto found = channels_.find({comm, tag, sender, receiver});
     if (found == channels_.end() || matched_by_host_.contains({comm, receiver})) return false;
     const Messages& messages = found->second;
-    return cluster_.node_of(sender) != cluster_.node_of(receiver) && messages.received && messages.overlaps &&
-           messages.least_bytes != UINT64_MAX && messages.least_bytes >= message_bytes;
+    if (cluster_.node_of(sender) == cluster_.node_of(receiver) || !messages.received || !messages.overlaps)
+        return false;
+    if (messages.is_mixed()) return number < messages.large.size() && messages.large[number];
+    return messages.least_bytes != UINT64_MAX && messages.least_bytes >= message_bytes;
+}
+
+bool Routes::Messages::is_mixed() const {
+    return least_bytes < message_bytes && most_bytes >= message_bytes;
 }
 
 bool Routes::message_has_header(std::uint32_t rank, const ProfiledCall& call, std::int32_t peer,

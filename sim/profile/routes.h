@@ -23,9 +23,10 @@ class Routes {
     // A number of the communicator that all of its ranks have alike.
     std::uint64_t communicator(std::uint32_t rank, std::int32_t comm) const;
     bool collective_on_device(std::uint32_t rank, const ProfiledCall& call, const CollectiveName& what) const;
-    // `peer` and `tag` are those of one half of a call of `rank`, as the profile has them.
+    // `peer` and `tag` are those of one half of a call of `rank`, as the profile has them. `number` is how
+    // many messages the sender has sent to the receiver before, with this communicator and tag.
     bool message_on_device(std::uint32_t rank, const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
-                           bool sends) const;
+                           bool sends, std::uint64_t number) const;
     // Of such a message: whether its header goes by the libraries, for a matched probe.
     bool message_has_header(std::uint32_t rank, const ProfiledCall& call, std::int32_t peer, std::int32_t tag,
                             bool sends) const;
@@ -35,15 +36,19 @@ class Routes {
     // Messages of one sender to one receiver, with one communicator and tag.
     using Channel = std::tuple<std::uint64_t, std::int32_t, std::uint32_t, std::uint32_t>;
     struct Messages {
-        std::uint64_t least_bytes = UINT64_MAX;
+        std::uint64_t least_bytes = UINT64_MAX, most_bytes = 0;
+        std::vector<bool> large;  // by number, where some are and others are not
         bool received = false, overlaps = false;
         bool probed = false;  // by matched probes
+        bool is_mixed() const;
     };
     struct Blocks {
         std::uint64_t bytes = 0, count = 0;
     };
     void number_communicators();
     void learn_message(std::uint32_t rank, const ProfiledCall& call);
+    // Which of a rank's messages are large, in channels that have others as well.
+    void find_large(std::uint32_t rank);
     std::uint32_t world_rank(std::uint32_t rank, std::int32_t comm, std::int32_t peer) const;
 
     const Cluster& cluster_;
