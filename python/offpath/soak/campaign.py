@@ -174,7 +174,9 @@ class Campaign:
                 program.engine(offload), program.command(self._artifacts, seed), job, devices.attach()
             )
             taken: list[str] = []
-            watch = threading.Timer(limit - 1.0, lambda: taken.append(stacks.of_all(devices.pids())))
+            watch = threading.Timer(
+                max(limit / 2, limit - 5.0), lambda: taken.append(stacks.of_all(devices.pids()))
+            )
             watch.start()
             started = time.monotonic()
             try:
