@@ -183,7 +183,7 @@ class Player {
         std::size_t calls = 0;
         bool instead = false;  // of what comes there
     } postponed_;
-    std::set<std::uint64_t> cancelled_;  // likewise
+    std::set<std::uint64_t> cancelled_;  // by number of the post
     std::uint64_t posts_ = 0;
     std::vector<Request*> detached_;  // nobody waits for them before the end
 };
