@@ -1,6 +1,7 @@
 #include "sim/profile/player.h"
 
 #include "collectives/selection.h"
+#include "sim/profile/cursor.h"
 
 #include <fmt/format.h>
 
@@ -184,40 +185,30 @@ Program Player::play(Rank& rank) {
     while (const ProfiledNode* node = cursor.next()) {
         const ProfiledCall& call = profile_.calls[node->call];
         Known& known = known_[node->call];
-        const bool completes = known.action == Action::complete;
-        const std::size_t reaction = completes ? reaction_to(call) : 0;
-        bool goes_on = completes && goes_on_after(call), borrowed = false;
-        Computation left = before_call(*node);
-        if (!on_host && reaction == 0 && !goes_on) left.join();
-        while (true) {
-            co_await rank.compute(from_seconds(left.piece_s));
-            if (--left.pieces == 0) {
-                if (!goes_on || is_complete(call)) break;
-                goes_on = false;
-                borrowed = borrow(cursor, reaction, left);
-                if (!borrowed) break;
-            }
-            if (on_host) {
-                Request& request = co_await rank.post(test);
-                detached_.push_back(&request);
-                sweep(rank);
-            }
-            if ((reaction > 0 || borrowed) && is_complete(call)) break;
+        const double count = static_cast<double>(node->count);
+        const double compute = stretch_ * compute_before(*node);
+        // Tests in vain let a library go on; a device needs none.
+        const std::uint64_t tests =
+            on_host ? std::min<std::uint64_t>(100, (node->tests + node->count / 2) / node->count) : 0;
+        for (std::uint64_t i = 0; i < tests; ++i) {
+            co_await rank.compute(from_seconds(compute / static_cast<double>(tests + 1)));
+            Request& request = co_await rank.post(test);
+            detached_.push_back(&request);
+            sweep(rank);
         }
-        if (left.pieces > 0 || borrowed) postponed_ = {left, reaction, borrowed};
+        co_await rank.compute(from_seconds(compute / static_cast<double>(tests + 1)));
         const Time begin = rank.now();
         if (call.window >= 0 && !call.name.starts_with("Win_unlock")) windows_.called(call, begin);
         if (known.action == Action::unknown) {
             Unsupported& unsupported = result_.unsupported[call.name];
             ++unsupported.count;
-            const double inside = node->inside_s / static_cast<double>(node->count);
-            unsupported.inside_s += inside;
-            co_await rank.pause(from_seconds(inside));
+            unsupported.inside_s += node->inside_s / count;
+            co_await rank.pause(from_seconds(node->inside_s / count));
         } else if (known.action == Action::complete) {
             for (const std::uint64_t ago : call.list) {
                 const auto found = outstanding_.find(posts_ - ago);
                 if (found == outstanding_.end()) continue;
-                Request& request = *found->second.request;
+                Request& request = *found->second;
                 outstanding_.erase(found);
                 co_await rank.wait(request);
                 rank.give_back(request);
@@ -243,7 +234,7 @@ Program Player::play(Rank& rank) {
                            (known.action == Action::access && !known.posts)) {
                     detached_.push_back(&request);
                 } else if (known.posts) {
-                    outstanding_[posts_] = {&request, call.place};
+                    outstanding_[posts_] = &request;
                 } else {
                     requests.push_back(&request);
                 }
@@ -283,9 +274,9 @@ Program Player::play(Rank& rank) {
         replayed.inside_s += seconds_of(rank.now() - begin);
         windows_.was_inside(rank.now() - begin);
     }
-    co_await rank.compute(from_seconds(stretch_ * profile_.compute_at_end_s + postponed_.left.all_s()));
-    for (auto& [post, one] : outstanding_)
-        detached_.push_back(one.request);
+    co_await rank.compute(from_seconds(stretch_ * profile_.compute_at_end_s));
+    for (auto& [post, request] : outstanding_)
+        detached_.push_back(request);
     for (Request* request : detached_)
         co_await rank.wait(*request);
     result_.time_s = std::max(result_.time_s, seconds_of(rank.now()));

@@ -3,10 +3,8 @@
 #pragma once
 
 #include "engine/schedules/plan.h"
-#include "sim/profile/cursor.h"
 #include "sim/profile/played_windows.h"
 #include "sim/profile/profile.h"
-#include "sim/profile/reactions.h"
 #include "sim/profile/replay.h"
 #include "sim/profile/routes.h"
 #include "sim/programs/rank.h"
@@ -56,14 +54,13 @@ struct Comparison {
 class Player {
   public:
     Player(Cluster& cluster, std::uint32_t rank, const std::vector<RankProfile>& profiles,
-           const Routes& routes, Meetings& meetings, Reactions& reactions, double stretch, Replayed& result)
+           const Routes& routes, Meetings& meetings, double stretch, Replayed& result)
         : cluster_(cluster),
           rank_(rank),
           profile_(profiles[rank]),
           profiles_(profiles),
           routes_(routes),
           windows_(cluster, rank, profiles[rank], routes, meetings),
-          reactions_(reactions),
           stretch_(stretch),
           result_(result) {
         const RankProfile& profile = profile_;
@@ -75,7 +72,6 @@ class Player {
         for (const ProfiledCall& call : profile.calls)
             known_.push_back(learn(call));
         find_cancelled();
-        find_reactions();
     }
     // Joins the team of a communicator, at its library and at its proxy.
     void join(std::size_t comm, std::uint64_t id);
@@ -93,8 +89,6 @@ class Player {
     // Finds the receives that the program cancels. They are not replayed: they would wait for ever, or take
     // messages of others.
     void find_cancelled();
-    // Tells the reactions what this rank did after its tests.
-    void find_reactions();
 
   private:
     Known learn(const ProfiledCall& call);
@@ -135,27 +129,6 @@ class Player {
     // Computation before the call, the next time.
     double compute_before(const ProfiledNode& node);
     void sweep(Rank& rank);
-    // Computation in equal pieces, with tests between them that let a library go on.
-    struct Computation {
-        double piece_s = 0;
-        std::uint64_t pieces = 0;
-        double all_s() const { return piece_s * static_cast<double>(pieces); }
-        // A device needs no tests.
-        void join() { *this = {all_s(), 1}; }
-    };
-    // What a rank computes before the call, with what earlier calls have left to it and without what they
-    // have taken from it.
-    Computation before_call(const ProfiledNode& node);
-    Computation computation_before(const ProfiledNode& node);
-    // Gives a test that finds nothing what the program computes next: before the call that comes after the
-    // reaction. Returns false if there is none.
-    bool borrow(Cursor ahead, std::size_t reaction, Computation& computation);
-    bool can_react(const ProfiledNode& node) const;
-    // How many calls the program makes at once when what this one completes is complete at a test.
-    std::size_t reaction_to(const ProfiledCall& call) const;
-    // Whether the program computes on if this test finds nothing.
-    bool goes_on_after(const ProfiledCall& call) const;
-    bool is_complete(const ProfiledCall& call) const;
 
     Cluster& cluster_;
     const std::uint32_t rank_;
@@ -163,7 +136,6 @@ class Player {
     const std::vector<RankProfile>& profiles_;  // of all ranks
     const Routes& routes_;
     PlayedWindows windows_;
-    Reactions& reactions_;
     std::map<std::pair<std::int32_t, std::uint64_t>, Comparison> comparisons_;  // by communicator and bytes
     const double stretch_;                                                      // of computations
     Replayed& result_;
@@ -172,18 +144,8 @@ class Player {
     std::map<std::array<std::int32_t, 3>, std::uint64_t> sent_, received_;  // by communicator, peer, tag
     std::vector<Known> known_;
     std::unordered_map<const ProfiledNode*, std::uint64_t> passed_;  // how often, of nodes with `bare`
-    struct Outstanding {
-        Request* request;
-        std::uint64_t place;  // that has posted it
-    };
-    std::unordered_map<std::uint64_t, Outstanding> outstanding_;  // by number of the post
-    // Computation that comes after so many more calls, as a test before it was successful.
-    struct Postponed {
-        Computation left;
-        std::size_t calls = 0;
-        bool instead = false;  // of what comes there
-    } postponed_;
-    std::set<std::uint64_t> cancelled_;  // by number of the post
+    std::unordered_map<std::uint64_t, Request*> outstanding_;        // by number of the post
+    std::set<std::uint64_t> cancelled_;                              // likewise
     std::uint64_t posts_ = 0;
     std::vector<Request*> detached_;  // nobody waits for them before the end
 };

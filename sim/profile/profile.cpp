@@ -108,20 +108,6 @@ class Reader {
         return value.get<std::int32_t>();
     }
 
-    // A place has one number on all ranks.
-    std::uint64_t place(const Json& call, const std::string& field) const {
-        const Json& sites = list(file_, "sites", "sites");
-        const std::uint64_t index = whole(call, "site", field + ".site");
-        if (index >= sites.size()) fail(field + ".site", call.at("site"), "no site has this number");
-        const Json& site = sites[index];
-        if (!site.is_object()) return 0;
-        const std::string where = fmt::format("sites[{}]", index);
-        const Json& object = at(site, "object", where + ".object");
-        if (!object.is_string()) fail(where + ".object", object, "a name is wanted");
-        return std::hash<std::string>{}(
-            fmt::format("{} {}", object.get<std::string>(), whole(site, "offset", where + ".offset")));
-    }
-
     void read_communicators(RankProfile& profile, std::uint32_t rank) {
         std::size_t index = 0;
         for (const Json& one : list(file_, "communicators", "communicators")) {
@@ -192,7 +178,6 @@ class Reader {
             call.from_tag = optional(one, "from_tag", field + ".from_tag");
             if (one.contains("bytes")) call.bytes = whole(one, "bytes", field + ".bytes");
             if (one.contains("from_bytes")) call.from_bytes = whole(one, "from_bytes", field + ".from_bytes");
-            if (one.contains("site")) call.place = place(one, field);
             if (one.contains("list"))
                 for (const Json& value : list(one, "list", field + ".list"))
                     call.list.push_back(count(value, field + ".list"));

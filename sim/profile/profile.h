@@ -23,7 +23,6 @@ struct ProfiledCall {
     std::int32_t window = -1;   // index of RankProfile::windows; -1: none
     std::uint64_t windows = 0;  // posts whose completion was seen, and the computation until then
     double window_compute_s = 0;
-    std::uint64_t place = 0;  // of the program; 0: unknown
     std::vector<std::uint64_t> list;
 };
 

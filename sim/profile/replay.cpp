@@ -66,11 +66,10 @@ Replayed replay(Cluster& cluster, const std::vector<RankProfile>& profiles) {
     const Routes routes(cluster, profiles);
     const double stretch = stretch_of(cluster, profiles);
     Meetings meetings;
-    Reactions reactions;
     std::vector<std::unique_ptr<Player>> players;
     for (std::uint32_t rank = 0; rank < profiles.size(); ++rank)
         players.push_back(
-            std::make_unique<Player>(cluster, rank, profiles, routes, meetings, reactions, stretch, result));
+            std::make_unique<Player>(cluster, rank, profiles, routes, meetings, stretch, result));
     make_teams(routes, profiles, players);
     make_windows(routes, profiles, players);
     Job job(cluster);
