@@ -3,8 +3,8 @@
 # MPICH 5 through the standard's ABI. Each library gets a Python environment of its own in build-next/. The
 # differential tests run on it at 2, 3 and 4 ranks, with the front end and without. The difference tells
 # errors of the MPI library from errors of offpath. Exits with non-zero if anything fails with the front end
-# only. What cannot be installed, or fails without the front end, too, is skipped and listed. The logs are in
-# build-next/logs.
+# only. What cannot be installed, or fails without the front end, too, is skipped and listed. Tests of what only
+# the front end has run with it only. The logs are in build-next/logs.
 # usage: scripts/test-mpi-next.sh [REGEX]      only the tests whose names (such as mpich.rma_test.np3) match
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -38,6 +38,7 @@ if wheel mpich 5; then
         -DOFFPATH_MPICH_MPIEXEC="$next/mpich/bin/mpiexec" -DOFFPATH_MPI_ABI_ROOT="$next/mpich")
     mpis+=(mpich abi)
     skipped+=("mpich.reductions_test, abi.reductions_test: MPICH 5.0 itself ends the program")
+    skipped+=("abi.tool_variables_test: MPICH 5.0 itself crashes in MPI_T_pvar_start for all handles, by the ABI")
     release=$("$next/mpich/bin/mpichversion" | awk '/^MPICH Version/ { print $3 }')
     tested+=("MPICH $release" "MPICH $release by the MPI ABI")
 else
@@ -66,7 +67,7 @@ if [ ${#mpis[@]} -gt 0 ]; then
     cmake --build "$build" -j "${JOBS:-$(nproc)}" --target offpathd offpath-link "${libraries[@]}" "${programs[@]}" -- --quiet || exit 1
 fi
 
-# run MPI NAME RANKS [VARIABLE=VALUE...]: runs a test without the front end, and with it.
+# run MPI NAME RANKS [VARIABLE=VALUE...]: runs a test without the front end, and with it. ONLY=1: with it only.
 run() {
     local mpi=$1 name=$2 ranks=$3 label=$1.$2.np$3 prefix=$1 launch=tests/mpiexec_mpich.sh log
     shift 3
@@ -76,7 +77,7 @@ run() {
     local variables=(MPI="$mpi" MPIEXEC_MPICH="$next/mpich/bin/mpiexec" MPIRUN="$next/openmpi/bin/mpirun" OMPI_MCA_btl=self,sm,tcp "$@")
     local program=$build/bin/${prefix}_$name
     local alone=0 preloaded=0
-    env "${variables[@]}" timeout -k 5 60 "$launch" "$ranks" "$program" >"$log.alone" 2>&1 || alone=$?
+    [ -n "${ONLY:-}" ] || env "${variables[@]}" timeout -k 5 60 "$launch" "$ranks" "$program" >"$log.alone" 2>&1 || alone=$?
     env "${variables[@]}" tests/mpi/run.sh "$build" "$ranks" "$program" >"$log.preloaded" 2>&1 || preloaded=$?
     if [ $preloaded -eq 0 ]; then
         passed=$((passed + 1))
@@ -120,7 +121,7 @@ for mpi in "${mpis[@]}"; do
         run "$mpi" p2p_random_test "$ranks" "${p2p[@]}"
         run "$mpi" rma_test "$ranks" "${rma[@]}"
         run "$mpi" rma_random_test "$ranks" "${rma[@]}"
-        run "$mpi" tool_variables_test "$ranks" OFFPATH_AGREE_MS=0
+        [ "$mpi" = abi ] || ONLY=1 run "$mpi" tool_variables_test "$ranks" OFFPATH_AGREE_MS=0
     done
 done
 
