@@ -10,6 +10,9 @@
 #   fail WORDS                                prints what is wrong, shows $dir/*.log, and ends the test
 # A test may define `at_end`, which is called before everything else at its end.
 dir=$(mktemp -d "${TMPDIR:-/tmp}/offpath-test.XXXXXX")
+# All launchers of Open MPI 4.1 share a directory in /tmp. One that ends removes it if it is empty, while another one
+# may be creating it, which then fails.
+export OMPI_MCA_orte_tmpdir_base=$dir
 daemon= daemons=() daemon_prefix=() listen=()
 
 fail() {
