@@ -195,7 +195,8 @@ class Recorder {
     std::uint64_t preempted(std::uint64_t now);
 
     Reading reading_;
-    std::uint64_t begin_ticks_ = 0, begin_ns_ = 0, preempted_ = 0;
+    std::uint64_t begin_ticks_ = 0, begin_ns_ = 0, begin_cpu_ns_ = 0, preempted_ = 0;
+    double cpu_s_ = 0;  // of the process, since the begin
     double seconds_per_tick_ = 1e-9;
     double offset_begin_s_ = 0;  // of rank 0's clock, less that of this rank
 };

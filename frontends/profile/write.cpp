@@ -86,12 +86,14 @@ void Recorder::begin() {
     offset_begin_s_ = offset_among_all();
     PMPI_Barrier(MPI_COMM_WORLD);
     begin_ns_ = nanoseconds(CLOCK_MONOTONIC);
+    begin_cpu_ns_ = nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
     begin_ticks_ = left_ = ticks();
     reading_ = read_clocks(left_);
 }
 
 void Recorder::write(const char* folder) {
     const std::uint64_t end_ticks = ticks(), end_ns = nanoseconds(CLOCK_MONOTONIC);
+    cpu_s_ = static_cast<double>(nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu_ns_) * 1e-9;
     seconds_per_tick_ = static_cast<double>(end_ns - begin_ns_) * 1e-9 /
                         static_cast<double>(std::max<std::uint64_t>(1, end_ticks - begin_ticks_));
     sequence_.close();
@@ -116,8 +118,9 @@ void Recorder::write_file(std::FILE* file, double end_s, double offset_end_s) co
     std::fprintf(file, "\"begin_s\":%.9f,\"end_s\":%.9f,\"offset_s\":[%.9f,%.9f],\n",
                  static_cast<double>(begin_ns_) * 1e-9, end_s, offset_begin_s_, offset_end_s);
     std::fprintf(file,
-                 "\"preempted_s\":%.9f,\"polled_s\":%.9f,\"compute_at_end_s\":%.9f,\"lost\":%" PRIu64 ",\n",
-                 seconds(preempted_), seconds(polled_), seconds(compute_), sequence_.lost());
+                 "\"cpu_s\":%.9f,\"preempted_s\":%.9f,\"polled_s\":%.9f,\"compute_at_end_s\":%.9f,\"lost\":%" PRIu64
+                 ",\n",
+                 cpu_s_, seconds(preempted_), seconds(polled_), seconds(compute_), sequence_.lost());
     write_communicators(file);
     write_windows(file);
     write_calls(file);

@@ -53,6 +53,7 @@ class Advice:
     notes: list[str] = field(default_factory=list)
     verified: dict[str, float] = field(default_factory=dict)
     polled_s: float = 0.0  # of a rank, inside tests that found nothing
+    profiled_s: list[float] = field(default_factory=list)  # of all profiled runs, where there were several
 
     @property
     def band_percent(self) -> float:
@@ -99,6 +100,7 @@ class Advice:
             "nodes": self.nodes,
             "ranks": self.ranks,
             "measured_s": self.measured_s,
+            "profiled_s": self.profiled_s or [self.measured_s],
             "host_s": self.host_s,
             "offpath_s": self.offpath_s,
             "predicted_s": self.predicted_s,

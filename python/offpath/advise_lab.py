@@ -1,9 +1,11 @@
-"""Advice for a program on an emulated cluster: a profile from there, the prediction for it, and runs in turn
-that check it. All times are from the end of MPI_Init to MPI_Finalize, of the rank that takes longest."""
+"""Advice for a program on an emulated cluster: profiles from there, the prediction for the one in the middle,
+and runs in turn that check it. All times are from the end of MPI_Init to MPI_Finalize, of the rank that takes
+longest."""
 
 import json
+import shutil
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from offpath import advise, lab_times, preload, profiles
@@ -20,21 +22,47 @@ from offpath.profiles import Profile
 RUN_TIME = "liboffpath-run-time.so"
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """What the rounds of a program found: the profiled run whose time is the median, the times of all such
+    runs, and what the runs without offload and with it say of the gain."""
+
+    profile: Profile
+    profiled_s: list[float]
+    verified: dict[str, float]
+
+
+def measure_in_rounds(
+    cluster: Cluster, program: list[str], runs: int, scratch: Path, kept: Path | None = None
+) -> Rounds:
+    """Runs the program in turn with the profiler, without offload, and with it, `runs` times; with `runs` 0
+    only with the profiler, once. One run may be much slower or faster than the next, so a single profile says
+    little. `scratch` gets all profiles, and `kept` a copy of the chosen one."""
+    profiles_found: list[Profile] = []
+    times: dict[str, list[float]] = {mpi.HOST.name: [], mpi.OFFPATH.name: []}
+    for run in range(max(runs, 1)):
+        profiles_found.append(record(cluster, program, scratch / f"profile{run}"))
+        for engine in (mpi.HOST, mpi.OFFPATH) if runs else ():
+            times[engine.name].append(run_time(cluster, engine, program, scratch / f"{engine.name}{run}"))
+    chosen = middle_profile(profiles_found)
+    if kept is not None:
+        shutil.copytree(chosen.folder, kept, dirs_exist_ok=True)
+        chosen = profiles.read(kept)
+    verified = advise.measured_gain(times["host"], times["offpath"], "run_s") if runs else {}
+    return Rounds(chosen, [one.measured_s for one in profiles_found], verified)
+
+
+def middle_profile(found: list[Profile]) -> Profile:
+    """The profile whose run took the median time; of an even number, the faster of the two in the middle."""
+    return sorted(found, key=lambda one: one.measured_s)[(len(found) - 1) // 2]
+
+
 def record(cluster: Cluster, program: list[str], folder: Path) -> Profile:
     """Runs the program once on the host's MPI, with the profiler."""
     folder.mkdir(parents=True, exist_ok=True)
     library = cluster.artifacts.root / "lib" / profiles.LIBRARIES["openmpi"]
     _run(cluster, _with(mpi.HOST, library, cluster, OFFPATH_PROFILE=str(folder)), program)
     return profiles.read(folder)
-
-
-def verify(cluster: Cluster, program: list[str], runs: int, scratch: Path) -> dict[str, float]:
-    """Runs the program in turn without offload and with it."""
-    times: dict[str, list[float]] = {mpi.HOST.name: [], mpi.OFFPATH.name: []}
-    for run in range(runs):
-        for engine in (mpi.HOST, mpi.OFFPATH):
-            times[engine.name].append(run_time(cluster, engine, program, scratch / f"{engine.name}{run}"))
-    return advise.measured_gain(times["host"], times["offpath"], "run_s") if runs else {}
 
 
 def run_time(cluster: Cluster, engine: Engine, program: list[str], folder: Path) -> float:

@@ -61,6 +61,13 @@ class Cluster {
     Core& host_core_of(std::uint32_t rank);
     // Null: the ranks of a core do not take turns.
     Turns* turns_of(std::uint32_t rank);
+    // Whether commands and completions are messages, as payload is: the device is behind a stream.
+    bool commands_are_messages() const {
+        return platform_.memory == HostMemoryKind::staged && platform_.protocol == Protocol::stream;
+    }
+    Agent& agent_of(std::uint32_t rank) { return memories_[rank]->agent(); }
+    // Of a message to or from the device, beside its bytes.
+    Time bus_latency() const { return from_seconds(platform_.bus_latency_s); }
     // The rank as its core knows it: by its memory.
     Core::Process process_of(std::uint32_t rank) const { return memories_[rank].get(); }
     // How many ranks have one core.

@@ -97,21 +97,19 @@ Status SimMemory::cross(std::byte* to, const std::byte* from, std::size_t bytes,
     if (bus == to_host_) {
         worker_.charge_seconds(device.send_s + device.send_byte_s * length);
         const Time there = bus->pass(bytes, worker_.present()).tail;
-        return end_at(serve(there, host.receive_s + host.receive_byte_s * length), to, from, bytes,
-                      completion);
+        agent_.serve(there, host.receive_s + host.receive_byte_s * length + host.send_s, [=, this, &device] {
+            end_at(cluster_.queue().now() + to_device_->latency(), to, from, bytes, completion,
+                   device.receive_s);
+        });
+        return Status::in_progress;
     }
     worker_.charge_seconds(device.send_s);
     const Time asked = worker_.present() + to_host_->latency();
-    const Time sent = serve(asked, host.receive_s + host.send_s + host.send_byte_s * length);
-    return end_at(bus->pass(bytes, sent).tail, to, from, bytes, completion,
-                  device.receive_s + device.receive_byte_s * length);
-}
-
-Time SimMemory::serve(Time time, double seconds) {
-    const bool sleeps = time > served_until_;
-    const double wakes = sleeps ? cluster_.platform().wake_s : 0;
-    served_until_ = std::max(time, served_until_) + from_seconds(seconds + wakes);
-    return served_until_;
+    agent_.serve(asked, host.receive_s + host.send_s + host.send_byte_s * length, [=, this, &device] {
+        end_at(bus->pass(bytes, cluster_.queue().now()).tail, to, from, bytes, completion,
+               device.receive_s + device.receive_byte_s * length);
+    });
+    return Status::in_progress;
 }
 
 Status SimMemory::copy(const memory::HostRange& from, std::uint64_t from_offset, const memory::HostRange& to,
@@ -121,13 +119,17 @@ Status SimMemory::copy(const memory::HostRange& from, std::uint64_t from_offset,
         bytes > to.bytes - to_offset)
         return Status::access;
     // The request is a message to the client, and so is the answer.
-    const Platform::Work& host = cluster_.platform().host;
-    worker_.charge_seconds(worker_.work().send_s + worker_.work().receive_s);
+    const Platform::Work &host = cluster_.platform().host, &device = worker_.work();
+    worker_.charge_seconds(device.send_s);
     const Time asked = worker_.present() + to_host_->latency();
     const double copying = seconds_of(transfer_time(bytes, host.copy_Bps));
-    const Time over = serve(asked, host.receive_s + host.send_s + copying) + to_device_->latency();
-    return end_at(over, reinterpret_cast<std::byte*>(to.address) + to_offset,
-                  reinterpret_cast<const std::byte*>(from.address) + from_offset, bytes, completion);
+    agent_.serve(asked, host.receive_s + host.send_s + copying, [=, this, &device] {
+        end_at(cluster_.queue().now() + to_device_->latency(),
+               reinterpret_cast<std::byte*>(to.address) + to_offset,
+               reinterpret_cast<const std::byte*>(from.address) + from_offset, bytes, completion,
+               device.receive_s);
+    });
+    return Status::in_progress;
 }
 
 Status SimMemory::end_at(Time time, std::byte* to, const std::byte* from, std::size_t bytes,

@@ -4,7 +4,7 @@
 // map, xgvmi   the worker has a pointer
 // cma          a system call copies, at the cost of the worker's core; a range of a region is mapped
 // staged       bytes cross the bus between host and device, which serves one transfer after the other; over a
-//              stream, a thread of the client sends or takes them, which sleeps unless it is busy
+//              stream, the client's agent sends or takes them
 //
 // Without data, all buffers of all ranks lie in one range of addresses that a few pages stand behind: engines
 // may read and write there, and find nothing.
@@ -13,6 +13,7 @@
 #pragma once
 
 #include "memory/host_memory.h"
+#include "sim/machine/agent.h"
 #include "sim/machine/platform.h"
 #include "sim/servers/link.h"
 
@@ -42,8 +43,14 @@ class EmptyRange {
 class SimMemory final : public memory::HostMemory {
   public:
     // The links of the bus are for back end staged only; otherwise they may be null.
-    SimMemory(Cluster& cluster, Worker& worker, HostMemoryKind kind, Link* to_device, Link* to_host)
-        : cluster_(cluster), worker_(worker), kind_(kind), to_device_(to_device), to_host_(to_host) {}
+    SimMemory(Cluster& cluster, Worker& worker, Core& host_core, HostMemoryKind kind, Link* to_device,
+              Link* to_host)
+        : cluster_(cluster),
+          worker_(worker),
+          kind_(kind),
+          to_device_(to_device),
+          to_host_(to_host),
+          agent_(cluster, host_core) {}
 
     memory::BackEnd back_end(const memory::HostRange& range) const override;
     std::byte* direct(const memory::HostRange& range, std::uint64_t offset, std::uint64_t bytes) override;
@@ -61,6 +68,9 @@ class SimMemory final : public memory::HostMemory {
     }
     Status copy(const memory::HostRange& from, std::uint64_t from_offset, const memory::HostRange& to,
                 std::uint64_t to_offset, std::size_t bytes, Completion* completion) override;
+
+    // Of the client. It has something to do for back end staged over a stream only.
+    Agent& agent() { return agent_; }
 
   private:
     // Whether the worker has a pointer.
@@ -81,14 +91,12 @@ class SimMemory final : public memory::HostMemory {
                   double work_s = 0);
     Status move(std::byte* to, const std::byte* from, std::size_t bytes, Link* bus, Completion* completion);
     Status cross(std::byte* to, const std::byte* from, std::size_t bytes, Link* bus, Completion* completion);
-    // The client's thread works for `seconds` from `time` on, or when it is free. Returns when it ends.
-    Time serve(Time time, double seconds);
 
     Cluster& cluster_;
     Worker& worker_;
     const HostMemoryKind kind_;
     Link *to_device_, *to_host_;
-    Time served_until_ = 0;
+    Agent agent_;
 };
 
 }  // namespace offpath::sim

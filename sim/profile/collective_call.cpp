@@ -53,7 +53,7 @@ Reducing sums_of(bool doubles) {
 
 // Collectives whose blocks differ. The file has the bytes of all ranks' blocks, or of both directions.
 std::optional<Schedule> build_vector(const std::string& name, TeamShape team, const ProfiledCall& call,
-                                     std::uint32_t root, std::optional<SendOrder> of_host) {
+                                     std::uint32_t root, std::optional<HostCall> of_host) {
     const std::span<const std::uint64_t> list(call.list);
     if (name == "alltoallv" || name == "alltoallw") {
         if (list.size() != 2 * std::size_t{team.size}) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<Schedule> build_vector(const std::string& name, TeamShape team, co
         const auto from = offsets_of(sent), to = offsets_of(received);
         const collectives::VectorArgs args{sent, from, received, to};
         if (!of_host) return collectives::alltoallv(team, args);
-        return *of_host == SendOrder::by_rank ? alltoallv_by_rank(team, args)
+        return of_host->order == SendOrder::by_rank ? alltoallv_by_rank(team, args)
                                               : collectives::alltoallv_linear(team, args, team.size);
     }
     if (name == "gatherv" || name == "scatterv") {
@@ -91,7 +91,7 @@ std::optional<CollectiveName> collective_name(const std::string& call) {
 }
 
 std::optional<Schedule> build_collective(const std::string& name, TeamShape team, const ProfiledCall& call,
-                                         std::optional<SendOrder> of_host) {
+                                         std::optional<HostCall> of_host) {
     const std::uint64_t bytes = call.bytes;
     const auto root = static_cast<std::uint32_t>(std::max(0, call.peer));
     if (name == "barrier") return collectives::barrier(team);
@@ -102,7 +102,7 @@ std::optional<Schedule> build_collective(const std::string& name, TeamShape team
     const Reducing sums = sums_of(bytes % 8 == 0);
     if (of_host) {
         const std::string same = name == "reduce_scatter_block" ? "reduce_scatter" : name;
-        if (auto schedule = build_of_host({same, bytes, root, sums, *of_host}, team)) return schedule;
+        if (auto schedule = build_of_host({same, bytes, root, sums, of_host->order, of_host->blocking}, team)) return schedule;
     }
     const std::vector<std::uint64_t> blocks(team.size, bytes);
     if (name == "alltoall") return collectives::alltoall(team, bytes);

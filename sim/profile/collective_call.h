@@ -18,10 +18,10 @@ struct CollectiveName {
 // Nothing: the call is no collective.
 std::optional<CollectiveName> collective_name(const std::string& call);
 
-// The schedule, by the algorithms of the host's MPI, which sends in this order, or of the product. Nothing:
+// The schedule, by the algorithms of the host's MPI, which is called like that, or of the product. Nothing:
 // the simulator does not know it.
 std::optional<schedule::Schedule> build_collective(const std::string& name, collectives::TeamShape team,
                                                    const ProfiledCall& call,
-                                                   std::optional<SendOrder> of_host);
+                                                   std::optional<HostCall> of_host);
 
 }  // namespace offpath::sim

@@ -98,8 +98,8 @@ Known Player::learn(const ProfiledCall& call) {
         if (!is_one_of(what->name, {"gatherv", "scatterv"})) return known;
     }
     known.on_host = !has_devices() || !routes_.collective_on_device(rank_, call, *what);
-    std::optional<SendOrder> of_host;
-    if (known.on_host) of_host = send_order(cluster_.platform(), what->blocking);
+    std::optional<HostCall> of_host;
+    if (known.on_host) of_host = host_call(cluster_.platform(), what->blocking);
     std::optional<schedule::Schedule> schedule =
         build_collective(what->name, {comm.rank, size}, call, of_host);
     if (!schedule) return known;

@@ -110,7 +110,7 @@ Operation Player::compare(const ProfiledCall& call, std::int32_t comm) {
         reduction.bytes = bytes;
         comparison.plan = std::make_unique<engine::Plan>(
             *build_collective("allreduce", {its.rank, static_cast<std::uint32_t>(its.members.size())},
-                              reduction, send_order(cluster_.platform(), true)));
+                              reduction, host_call(cluster_.platform(), true)));
         comparison.ranges = user_ranges(*comparison.plan);
     }
     return start(call, *comparison.plan, comparison.ranges, comm, true);

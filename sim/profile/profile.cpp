@@ -45,6 +45,7 @@ class Reader {
         profile.compute_at_end_s = number(file_, "compute_at_end_s", "compute_at_end_s");
         if (file_.contains("preempted_s"))  // older profiles do not have it
             profile.preempted_s = number(file_, "preempted_s", "preempted_s");
+        if (file_.contains("cpu_s")) profile.cpu_s = number(file_, "cpu_s", "cpu_s");
         profile.lost = whole(file_, "lost", "lost");
         read_communicators(profile, rank);
         read_windows(profile);

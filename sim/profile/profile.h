@@ -52,6 +52,7 @@ struct RankProfile {
     double begin_s = 0, end_s = 0, compute_at_end_s = 0;
     double computed_s = 0;   // in all
     double preempted_s = 0;  // in which the rank would have computed and had no core
+    double cpu_s = 0;        // that the rank's process had; 0: unknown
     std::uint64_t lost = 0;
     bool allocates = false;  // memory of MPI_Alloc_mem
     std::vector<ProfiledCommunicator> communicators;

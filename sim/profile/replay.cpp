@@ -3,6 +3,7 @@
 #include "sim/profile/player.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace offpath::sim {
 namespace {
@@ -46,15 +47,26 @@ void make_windows(const Routes& routes, const std::vector<RankProfile>& profiles
 
 // A core that several ranks share also serves other processes and changes between all of them. So ranks wait
 // for it longer than the others compute. That part of the computations' time is in no other rank's.
+//
+// Where ranks take turns, they also have the core while they wait for messages, which the replay repeats. What
+// nobody had is then the cores' time less that of all ranks' processes.
 double stretch_of(const Cluster& cluster, const std::vector<RankProfile>& profiles) {
     constexpr double most = 1.2;
     if (!cluster.host_core_is_shared()) return 1;
-    double computed = 0, waited = 0;
+    double computed = 0, waited = 0, ran = 0, lasted = 0;
+    bool all_ran = true;
     for (const RankProfile& profile : profiles) {
         computed += profile.computed_s;
         waited += profile.preempted_s;
+        ran += profile.cpu_s;
+        lasted = std::max(lasted, profile.measured_s());
+        all_ran = all_ran && profile.cpu_s > 0;
     }
     if (computed <= 0) return 1;
+    if (cluster.platform().turn_s > 0 && all_ran) {
+        const double cores = std::ceil(static_cast<double>(profiles.size()) / cluster.ranks_of_host_core());
+        return std::clamp(cores * lasted / ran, 1.0, most);
+    }
     return std::clamp((computed + waited) / (computed * cluster.ranks_of_host_core()), 1.0, most);
 }
 

@@ -225,6 +225,7 @@ class Halving {
 std::optional<Schedule> build_of_host(const HostCollective& call, TeamShape team) {
     constexpr std::uint32_t small_team = 4;
     constexpr std::uint64_t small_vector = 64 << 10, fragment = 8 << 10;
+    constexpr std::uint64_t tuned_short = 8 << 10;  // coll_tuned_decision_fixed.c
     const std::uint32_t all_at_once = team.size;
     const std::uint64_t bytes = call.bytes;
     const bool can_halve = bytes / 8 >= std::bit_floor(team.size);
@@ -247,6 +248,8 @@ std::optional<Schedule> build_of_host(const HostCollective& call, TeamShape team
     if (call.name == "bcast" && team.size <= small_team) return bcast_linear(team, call.root, bytes);
     // Whatever the size: coll_libnbc_ibcast_skip_dt_decision is true unless somebody changes it.
     if (call.name == "bcast") return collectives::bcast_binomial(team, call.root, bytes);
+    if (call.name == "allreduce" && call.blocking && bytes < tuned_short)
+        return collectives::allreduce_recursive_doubling(team, bytes, call.what, false);
     if (call.name == "allreduce" && (team.size < small_team || bytes < small_vector || !can_halve))
         return allreduce_by_trees(team, bytes, call.what);
     if (call.name == "allreduce") return Halving(team, 0, bytes, call.what, true).build();

@@ -1,5 +1,5 @@
-// The algorithms that Open MPI 4.1 chooses for its non-blocking collectives (libnbc), where they differ from
-// the product's: one message for each pair at once, trees, and reductions that halve the vector
+// The algorithms that Open MPI 4.1 chooses for its non-blocking collectives (libnbc), and for its short
+// blocking allreduces (coll/tuned), where they differ from the product's: one message for each pair at once, trees, and reductions that halve the vector
 // (Rabenseifner: "Optimization of collective reduction operations", 2004). Pure, as the builders of
 // collectives/collectives.h; slots are theirs.
 #pragma once
@@ -24,12 +24,23 @@ inline SendOrder send_order(const Platform& platform, bool blocking) {
     return platform.protocol == Protocol::stream && !blocking ? SendOrder::by_rank : SendOrder::staggered;
 }
 
+// How a program calls it.
+struct HostCall {
+    SendOrder order = SendOrder::staggered;
+    bool blocking = false;
+};
+
+inline HostCall host_call(const Platform& platform, bool blocking) {
+    return {send_order(platform, blocking), blocking};
+}
+
 struct HostCollective {
     std::string name;  // of the blocking form, in small letters, without MPI_
     std::uint64_t bytes = 0;
     std::uint32_t root = 0;
     collectives::Reducing what{schedule::DataType::float64, schedule::Reduction::sum};
     SendOrder order = SendOrder::staggered;
+    bool blocking = false;
 };
 
 // Nothing: the product's algorithm is as good a picture.

@@ -21,7 +21,14 @@ void Request::end(Status status) {
     Cluster& cluster = rank_.job().cluster();
     const std::uint32_t number = rank_.number();
     if (answer_s_ > 0) return reach_host(this, 0);
-    const Time present = (on_host_ ? cluster.library_of(number) : cluster.worker_of(number)).present();
+    Worker& worker = on_host_ ? cluster.library_of(number) : cluster.worker_of(number);
+    if (!on_host_ && cluster.commands_are_messages()) {
+        worker.charge_seconds(worker.work().send_s);
+        return cluster.agent_of(number).serve(worker.present() + cluster.bus_latency(),
+                                              cluster.platform().host.receive_s,
+                                              [this] { reach_host(this, 0); });
+    }
+    const Time present = worker.present();
     cluster.queue().at(present + (on_host_ ? 0 : from_seconds(cluster.platform().completion_s)),
                        &Request::reach_host, this);
 }
@@ -34,7 +41,7 @@ void Request::reach_host(void* self, std::uint64_t) {
     Cluster& cluster = rank.job().cluster();
     if (request.on_host_) return rank.resume_at(rank.now());
     const bool sleeps = rank.now() > rank.waits_since_ + client_spin;
-    const bool core_sleeps = cluster.host_core_of(rank.number()).free_at() <= rank.now();
+    const bool core_sleeps = cluster.host_core_of(rank.number()).free_at() < rank.now();
     if (sleeps && rank.turns_ != nullptr) rank.turns_->wake(rank.process_);
     cluster.queue().after(sleeps && core_sleeps ? from_seconds(cluster.platform().wake_s) : 0,
                           &Request::wake_host, &request);
@@ -116,8 +123,17 @@ Rank::Awaited Rank::post(const Operation& operation) {
     if (on_host) {
         resume_at(worker.call_once(std::move(command)));
     } else {
-        const Time end = step(cluster.platform().post_s);
-        worker.submit(end + from_seconds(cluster.platform().command_s), std::move(command));
+        const bool message = cluster.commands_are_messages();
+        const Time end =
+            step(cluster.platform().post_s + (message ? cluster.platform().host.send_s : 0));
+        if (message) {
+            worker.submit(end + cluster.bus_latency(), [&worker, command = std::move(command)] {
+                worker.charge_seconds(worker.work().receive_s);
+                command();
+            });
+        } else {
+            worker.submit(end + from_seconds(cluster.platform().command_s), std::move(command));
+        }
         resume_at(end);
     }
     return {*this, request};

@@ -63,7 +63,7 @@ Schedule build(const std::string& pattern, TeamShape team, std::uint64_t bytes,
                std::optional<SendOrder> of_host) {
     if (of_host)
         if (std::optional<Schedule> schedule =
-                build_of_host({pattern, bytes, 0, sums_of_doubles, *of_host}, team))
+                build_of_host({pattern, bytes, 0, sums_of_doubles, *of_host, false}, team))
             return *std::move(schedule);
     const std::vector<std::uint64_t> sizes(team.size, bytes);
     std::vector<std::uint64_t> offsets(team.size);

@@ -2,10 +2,11 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
-from offpath import advise, profiles
+from offpath import advise, advise_lab, profiles
 from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
 
@@ -261,11 +262,22 @@ def test_a_program_is_profiled_and_timed_in_a_lab(offpath, tmp_path):
         pytest.skip("mpirun is not there")
     done = offpath(
         "lab", "advise", "--no-namespaces", "--nodes=1", "--ranks-per-node=2", "--runs=2", f"--json={found}",
-        "--", str(program), **ROOT,
+        f"--profile={tmp_path / 'kept'}", "--", str(program), **ROOT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    verified = json.loads(found.read_text())["verified"]
+    said = json.loads(found.read_text())
+    verified = said["verified"]
     assert verified["runs"] == 2 and verified["host_run_s"] > 0 < verified["offpath_run_s"]
+    assert len(said["profiled_s"]) == 2 and said["measured_s"] == min(said["profiled_s"])
+    assert profiles.read(tmp_path / "kept").measured_s == said["measured_s"]
+
+
+def test_of_several_profiles_the_one_with_the_median_time_is_replayed():
+    def profile(seconds):
+        return profiles.Profile(Path(f"{seconds}"), [{"begin_s": 1.0, "end_s": 1.0 + seconds}])
+
+    for times, middle in (([3.0, 1.0, 2.0], 2.0), ([5.0], 5.0), ([4.0, 3.0, 1.0, 2.0], 2.0)):
+        assert advise_lab.middle_profile([profile(one) for one in times]).measured_s == middle
 
 
 def test_messages_for_matched_probes_are_replayed(offpath, tmp_path):

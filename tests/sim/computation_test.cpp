@@ -12,17 +12,19 @@ namespace offpath::sim {
 namespace {
 
 // Two ranks of one node compute for a second each. In the profiled run, each waited for its core meanwhile.
-double time_s(std::uint32_t cores, double waited_s) {
+double time_s(std::uint32_t cores, double waited_s, double turn_s = 0, double cpu_s = 0) {
     std::vector<RankProfile> profiles(2);
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
         RankProfile& profile = profiles[rank];
         profile.end_s = 1 + waited_s;
         profile.compute_at_end_s = profile.computed_s = 1;
         profile.preempted_s = waited_s;
+        profile.cpu_s = cpu_s;
         profile.communicators = {{0, rank, {0, 1}}};
     }
     Platform platform = test_platform();
     platform.host_cores = cores;
+    platform.turn_s = turn_s;
     ClusterShape shape;
     shape.nodes = 1;
     shape.ranks_per_node = 2;
@@ -42,6 +44,15 @@ TEST(SharedCore, LosesWhatTheRanksWaitedForBeyondEachOther) {
     EXPECT_NEAR(time_s(2, 1.2), 1, 1e-6);
     // More is no loss of the core.
     EXPECT_NEAR(time_s(1, 3), 2.4, 1e-6);
+}
+
+// Where ranks take turns, each has the core while the other waits for a message, and that is no loss.
+TEST(SharedCore, LosesWhatNoRankHadWhereRanksTakeTurns) {
+    constexpr double turn_s = 2e-4;
+    EXPECT_NEAR(time_s(1, 1.2, turn_s, 1.1), 2, 1e-3);    // 2.2 s, of which the ranks had all
+    EXPECT_NEAR(time_s(1, 1.2, turn_s, 1.0), 2.2, 1e-3);  // had 2 s
+    EXPECT_NEAR(time_s(1, 1.2, turn_s), 2.2, 1e-3);       // older profiles do not say
+    EXPECT_NEAR(time_s(2, 1.2, turn_s, 1.0), 1, 1e-3);
 }
 
 constexpr std::uint64_t operations = 64, block = 1 << 20;

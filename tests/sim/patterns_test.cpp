@@ -313,6 +313,33 @@ TEST(SimMemory, ABlockForItselfStaysWithinTheHost) {
     EXPECT_LT(measured.pure_s, 0.01);  // the bus would take a tenth of a second each way
 }
 
+// How much longer a barrier takes if a message costs the host a millisecond to send or to receive.
+double cost_of_messages(Platform platform, double Platform::Work::*figure) {
+    const ClusterShape shape = shape_of(1, 2, EngineKind::offpath);
+    const double before = outcome_of(platform, shape, spec_of("barrier", 0)).measured.pure_s;
+    platform.host.*figure += 1e-3;
+    return outcome_of(platform, shape, spec_of("barrier", 0)).measured.pure_s - before;
+}
+
+// A barrier has no payload. Behind a stream, its command and its end are messages all the same.
+TEST(SimRemoteDevice, CommandsAndCompletionsAreMessages) {
+    Platform platform = test_platform();
+    EXPECT_EQ(cost_of_messages(platform, &Platform::Work::send_s), 0);
+    platform.memory = HostMemoryKind::staged;
+    platform.protocol = Protocol::stream;
+    EXPECT_NEAR(cost_of_messages(platform, &Platform::Work::send_s), 1e-3, 1e-6);
+    EXPECT_NEAR(cost_of_messages(platform, &Platform::Work::receive_s), 1e-3, 1e-6);
+}
+
+// The agents of two ranks that share a core work one after the other.
+TEST(SimRemoteDevice, AgentsShareTheCoreOfTheirRanks) {
+    Platform platform = test_platform();
+    platform.memory = HostMemoryKind::staged;
+    platform.protocol = Protocol::stream;
+    platform.host_cores = 1;
+    EXPECT_NEAR(cost_of_messages(platform, &Platform::Work::receive_s), 2e-3, 3e-5);
+}
+
 // Each of p proxies knows the other ones, so what it keeps of one that it exchanges nothing with counts p * p
 // times. Of p proxies the cluster takes a + b * p + c * p * p bytes.
 TEST(SimScale, AProxyKeepsLittleOfThoseThatItDoesNotTalkTo) {

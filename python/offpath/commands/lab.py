@@ -182,7 +182,10 @@ def advise(
     no_namespaces: bool,
     program: options.Program,
     runs: Annotated[
-        int, typer.Option("--runs", min=0, max=100, help="Runs without and with offload, in turn.")
+        int,
+        typer.Option(
+            "--runs", min=0, max=100, help="Runs with the profiler, without offload and with it, in turn."
+        ),
     ] = 3,
     platform: Annotated[
         str,
@@ -208,11 +211,10 @@ def advise(
     with tempfile.TemporaryDirectory(prefix="offpath-advise-") as scratch:
         with clusters.open_cluster(lab, artifacts) as cluster:
             console.note(cluster.describe())
-            folder = (profile or Path(scratch) / "profile").resolve()
-            read = advise_lab.record(cluster, program, folder)
-            verified = advise_lab.verify(cluster, program, runs, Path(scratch))
-        found = advise_lab.predict(lab, figures, read, Path(scratch), artifacts)
-    found.verified = verified
+            kept = profile.resolve() if profile else None
+            rounds = advise_lab.measure_in_rounds(cluster, program, runs, Path(scratch), kept)
+        found = advise_lab.predict(lab, figures, rounds.profile, Path(scratch), artifacts)
+    found.verified, found.profiled_s = rounds.verified, rounds.profiled_s
     shown.show(found)
     reports.write(found.as_json(), json)
 
