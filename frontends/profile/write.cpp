@@ -117,10 +117,11 @@ void Recorder::write_file(std::FILE* file, double end_s, double offset_end_s) co
     std::fprintf(file, "\"program\":%s,\"node\":%s,\n", quoted(program()).c_str(), quoted(node).c_str());
     std::fprintf(file, "\"begin_s\":%.9f,\"end_s\":%.9f,\"offset_s\":[%.9f,%.9f],\n",
                  static_cast<double>(begin_ns_) * 1e-9, end_s, offset_begin_s_, offset_end_s);
-    std::fprintf(file,
-                 "\"cpu_s\":%.9f,\"preempted_s\":%.9f,\"polled_s\":%.9f,\"compute_at_end_s\":%.9f,\"lost\":%" PRIu64
-                 ",\n",
-                 cpu_s_, seconds(preempted_), seconds(polled_), seconds(compute_), sequence_.lost());
+    std::fprintf(
+        file,
+        "\"cpu_s\":%.9f,\"preempted_s\":%.9f,\"polled_s\":%.9f,\"compute_at_end_s\":%.9f,\"lost\":%" PRIu64
+        ",\n",
+        cpu_s_, seconds(preempted_), seconds(polled_), seconds(compute_), sequence_.lost());
     write_communicators(file);
     write_windows(file);
     write_calls(file);

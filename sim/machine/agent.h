@@ -1,5 +1,5 @@
-// Agent: the thread of a client that serves the stream between its host and its device. It works on its rank's
-// core, ahead of computations, and sleeps while nothing comes.
+// Agent: the thread of a client that serves the stream between its host and its device. It works on its
+// rank's core, ahead of computations, and sleeps while nothing comes.
 //
 // Ownership: borrows the cluster and the core. Threads: one.
 #pragma once

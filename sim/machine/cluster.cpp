@@ -91,9 +91,8 @@ void Cluster::open_sessions(bool of_libraries, std::vector<engine::Session*>& se
     for (std::uint32_t rank = 0; rank < shape_.ranks(); ++rank) {
         Worker& worker = *workers_[serving(rank)];
         const std::uint32_t node = node_of(rank);
-        memories_.push_back(
-            std::make_unique<SimMemory>(*this, worker, host_core_of(rank), kind, &buses_[node * 2],
-                                        &buses_[node * 2 + 1]));
+        memories_.push_back(std::make_unique<SimMemory>(*this, worker, host_core_of(rank), kind,
+                                                        &buses_[node * 2], &buses_[node * 2 + 1]));
         check(worker.engine().open_session(job(), secret, rank, *memories_.back(), &sessions[rank]),
               "open_session");
         for (std::uint32_t other = first; other < end; ++other)

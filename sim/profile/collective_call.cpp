@@ -62,7 +62,7 @@ std::optional<Schedule> build_vector(const std::string& name, TeamShape team, co
         const collectives::VectorArgs args{sent, from, received, to};
         if (!of_host) return collectives::alltoallv(team, args);
         return of_host->order == SendOrder::by_rank ? alltoallv_by_rank(team, args)
-                                              : collectives::alltoallv_linear(team, args, team.size);
+                                                    : collectives::alltoallv_linear(team, args, team.size);
     }
     if (name == "gatherv" || name == "scatterv") {
         const bool is_root = team.rank == root;
@@ -102,7 +102,8 @@ std::optional<Schedule> build_collective(const std::string& name, TeamShape team
     const Reducing sums = sums_of(bytes % 8 == 0);
     if (of_host) {
         const std::string same = name == "reduce_scatter_block" ? "reduce_scatter" : name;
-        if (auto schedule = build_of_host({same, bytes, root, sums, of_host->order, of_host->blocking}, team)) return schedule;
+        if (auto schedule = build_of_host({same, bytes, root, sums, of_host->order, of_host->blocking}, team))
+            return schedule;
     }
     const std::vector<std::uint64_t> blocks(team.size, bytes);
     if (name == "alltoall") return collectives::alltoall(team, bytes);

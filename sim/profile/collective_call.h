@@ -21,7 +21,6 @@ std::optional<CollectiveName> collective_name(const std::string& call);
 // The schedule, by the algorithms of the host's MPI, which is called like that, or of the product. Nothing:
 // the simulator does not know it.
 std::optional<schedule::Schedule> build_collective(const std::string& name, collectives::TeamShape team,
-                                                   const ProfiledCall& call,
-                                                   std::optional<HostCall> of_host);
+                                                   const ProfiledCall& call, std::optional<HostCall> of_host);
 
 }  // namespace offpath::sim

@@ -48,8 +48,8 @@ void make_windows(const Routes& routes, const std::vector<RankProfile>& profiles
 // A core that several ranks share also serves other processes and changes between all of them. So ranks wait
 // for it longer than the others compute. That part of the computations' time is in no other rank's.
 //
-// Where ranks take turns, they also have the core while they wait for messages, which the replay repeats. What
-// nobody had is then the cores' time less that of all ranks' processes.
+// Where ranks take turns, they also have the core while they wait for messages, which the replay repeats.
+// What nobody had is then the cores' time less that of all ranks' processes.
 double stretch_of(const Cluster& cluster, const std::vector<RankProfile>& profiles) {
     constexpr double most = 1.2;
     if (!cluster.host_core_is_shared()) return 1;

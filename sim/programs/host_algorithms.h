@@ -1,7 +1,7 @@
 // The algorithms that Open MPI 4.1 chooses for its non-blocking collectives (libnbc), and for its short
-// blocking allreduces (coll/tuned), where they differ from the product's: one message for each pair at once, trees, and reductions that halve the vector
-// (Rabenseifner: "Optimization of collective reduction operations", 2004). Pure, as the builders of
-// collectives/collectives.h; slots are theirs.
+// blocking allreduces (coll/tuned), where they differ from the product's: one message for each pair at once,
+// trees, and reductions that halve the vector (Rabenseifner: "Optimization of collective reduction
+// operations", 2004). Pure, as the builders of collectives/collectives.h; slots are theirs.
 #pragma once
 
 #include "collectives/collectives.h"

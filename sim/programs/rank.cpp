@@ -124,8 +124,7 @@ Rank::Awaited Rank::post(const Operation& operation) {
         resume_at(worker.call_once(std::move(command)));
     } else {
         const bool message = cluster.commands_are_messages();
-        const Time end =
-            step(cluster.platform().post_s + (message ? cluster.platform().host.send_s : 0));
+        const Time end = step(cluster.platform().post_s + (message ? cluster.platform().host.send_s : 0));
         if (message) {
             worker.submit(end + cluster.bus_latency(), [&worker, command = std::move(command)] {
                 worker.charge_seconds(worker.work().receive_s);

@@ -242,7 +242,8 @@ class JobsBeats : public ::testing::Test {
 
     JobsBeats() : transport(hub.join()), other(hub, 2) {
         other.connect(transport->address());
-        engine.emplace(*transport, 1, engine::Config{}, engine::Surroundings{.clock = &clock, .seed = 0, .yields = true});
+        engine.emplace(*transport, 1, engine::Config{},
+                       engine::Surroundings{.clock = &clock, .seed = 0, .yields = true});
         a.job = {{7, 9}, secret_of(5)};
         b.job = {{70, 90}, secret_of(6)};
         for (Part* part : {&a, &b})

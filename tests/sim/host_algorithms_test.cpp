@@ -13,19 +13,18 @@ TEST(HostAlgorithms, MatchOnAllRanks) {
                                    "reduce", "reduce_scatter", "scan", "exscan"}) {
         for (const std::uint32_t size : {1u, 2u, 3u, 5u, 6u, 8u, 13u}) {
             for (const std::uint64_t bytes : {8u, 40'000u, 80'000u}) {
-                for (const HostCall how : {HostCall{SendOrder::staggered, true},
-                                           HostCall{SendOrder::staggered, false},
-                                           HostCall{SendOrder::by_rank, false}})
+                for (const HostCall how :
+                     {HostCall{SendOrder::staggered, true}, HostCall{SendOrder::staggered, false},
+                      HostCall{SendOrder::by_rank, false}})
                     for (std::uint32_t root = 0; root < size; root += 2) {
                         std::vector<schedule::Schedule> schedules;
                         for (std::uint32_t rank = 0; rank < size; ++rank)
-                            if (auto schedule = build_of_host(
-                                    {.name = name,
-                                     .bytes = bytes,
-                                     .root = root,
-                                     .order = how.order,
-                                     .blocking = how.blocking},
-                                    {rank, size}))
+                            if (auto schedule = build_of_host({.name = name,
+                                                               .bytes = bytes,
+                                                               .root = root,
+                                                               .order = how.order,
+                                                               .blocking = how.blocking},
+                                                              {rank, size}))
                                 schedules.push_back(*std::move(schedule));
                         if (schedules.empty()) continue;
                         std::string problem;

@@ -138,7 +138,8 @@ Way& Peers::way_to(std::span<const std::byte> address) {
 
 void Peers::end(Job& job) {
     const std::uint64_t now = clock_.now_ns();
-    std::erase_if(ended_peers_, [&](const auto& ended) { return ended.second.since_ns + answers_for_ns < now; });
+    std::erase_if(ended_peers_,
+                  [&](const auto& ended) { return ended.second.since_ns + answers_for_ns < now; });
     for (auto& [id, peer] : job.peers) {
         std::erase(newly_lost_, &peer);
         passes_here_.erase(peer.pass_here);
