@@ -25,8 +25,8 @@ void Agent::come(void* self, std::uint64_t) {
 
 void Agent::work(void* self, std::uint64_t) {
     auto& agent = *static_cast<Agent*>(self);
-    const double comes = agent.core_.taken_by(self) ? agent.cluster_.platform().host.switch_s : 0;
-    const Time end = agent.core_.step(from_seconds(comes + agent.here_.front().seconds));
+    const double switching_s = agent.core_.taken_by(self) ? agent.cluster_.platform().host.switch_s : 0;
+    const Time end = agent.core_.step(from_seconds(switching_s + agent.here_.front().seconds));
     agent.cluster_.queue().at(end, &Agent::finish, self);
 }
 

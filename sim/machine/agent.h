@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 
 namespace offpath::sim {
 
