@@ -13,9 +13,8 @@
 namespace offpath::engine {
 namespace {
 
-// How long a proxy answers for a job that has ended here but not at a peer, and for how many peers. In all,
-// these take 2 MiB at most.
-constexpr std::uint64_t answers_for_ns = 600'000'000'000;
+// Some 2 MiB. They are not forgotten by age: a rank may leave hours before the others, which would then take
+// this proxy for lost, because an operation of a team depends on the proxies of all members.
 constexpr std::size_t most_ended = 1 << 14;
 
 // A message's header, with its stamp in front.
@@ -137,14 +136,11 @@ Way& Peers::way_to(std::span<const std::byte> address) {
 }
 
 void Peers::end(Job& job) {
-    const std::uint64_t now = clock_.now_ns();
-    std::erase_if(ended_peers_,
-                  [&](const auto& ended) { return ended.second.since_ns + answers_for_ns < now; });
     for (auto& [id, peer] : job.peers) {
         std::erase(newly_lost_, &peer);
         passes_here_.erase(peer.pass_here);
         if (ended_peers_.size() >= most_ended) ended_peers_.clear();
-        ended_peers_.insert_or_assign(peer.pass_here, EndedPeer{peer, now, {}});
+        ended_peers_.insert_or_assign(peer.pass_here, EndedPeer{peer, {}});
         if (last_sender_ == &peer) last_sender_ = nullptr;
     }
     jobs_.erase(JobId{job.id});

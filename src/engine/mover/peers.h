@@ -43,7 +43,7 @@ class Peers {
     // A session of the job begins. access: the job is present with another secret.
     Status join(const JobId& id, const JobSecret& secret, Job** job);
     // The job's last session has ended. Connections stay, for messages that are still leaving and for the
-    // next job. For ten minutes, peers that ask still hear that this proxy lives.
+    // next job.
     void end(Job& job);
     Job* find_job(const JobId& id);
     // invalid: the proxy is known with another address.
@@ -119,7 +119,6 @@ class Peers {
     Peer* last_sender_ = nullptr;
     struct EndedPeer {
         Peer peer;
-        std::uint64_t since_ns = 0;
         std::string address;  // of its way, once that is gone
     };
     // These outlive their jobs by far. In memory of their own, they do not hold pages that jobs have used.
