@@ -28,7 +28,7 @@ Driver* find_level_zero();
 // A library that the process has loaded and keeps loaded.
 class Library {
   public:
-    explicit Library(const char* name) : handle_(dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) {}
+    explicit Library(const char* name);
 
     bool is_loaded() const { return handle_ != nullptr; }
     // False: the library has no such function.

@@ -48,7 +48,8 @@ void Peers::probe(Peer& peer, std::uint64_t limit_ns) {
     const log::Silence until_the_limit;
     way.failed = transport_.connect(way.address_bytes(), &way.endpoint) != Status::ok;
     way.probing = !way.failed;
-    if (way.probing) say(peer, bytes_of(PeerHello{Kind::hello, 0, peer.job.high, peer.job.low}));
+    if (way.probing)
+        say(way, peer.pass_there, bytes_of(PeerHello{Kind::hello, 0, peer.job.high, peer.job.low}));
 }
 
 // The silence of one job says nothing about the others, because any process that knows that job's secret can
@@ -92,7 +93,8 @@ void Peers::ask(Peer& peer, std::uint64_t passed_ns, std::uint64_t limit_ns) {
     // and given up only if it has shown that it knows this proxy.
     if (!peer.asked || !peer.has_answered) {
         const Beat question{Kind::beat, BeatWord::question, peer.job.high, peer.job.low};
-        peer.way->probing ? say(peer, bytes_of(question)) : tell(peer, bytes_of(question));
+        peer.way->probing ? say(*peer.way, peer.pass_there, bytes_of(question))
+                          : tell(peer, bytes_of(question));
     }
     peer.asked = true;
     if (peer.awaited && peer.knows_us && peer.silent_ns >= limit_ns) give_up_silent(peer);
@@ -102,7 +104,7 @@ void Peers::on_beat(const Beat& beat, Peer& from) {
     if (from.self || from.way == nullptr) return;
     switch (beat.word) {
         case BeatWord::question:
-            if (from.lost) return say_farewell(from);
+            if (from.lost) return say_farewell(*from.way, from.pass_there, from.job);
             return tell(from, bytes_of(Beat{Kind::beat, BeatWord::answer, from.job.high, from.job.low}));
         case BeatWord::answer:
             from.has_answered = true;
@@ -120,29 +122,27 @@ void Peers::on_beat(const Beat& beat, Peer& from) {
 
 // Tells a peer that this proxy has given it up. If the connection is closed, a new one carries the message
 // and stays until the job ends.
-void Peers::say_farewell(Peer& peer) {
-    Way& way = *peer.way;
+void Peers::say_farewell(Way& way, std::uint64_t pass_there, const JobId& job) {
     if (way.endpoint == nullptr && transport_.connect(way.address_bytes(), &way.endpoint) != Status::ok)
         return;
-    say(peer, bytes_of(Beat{Kind::beat, BeatWord::farewell, peer.job.high, peer.job.low}));
+    say(way, pass_there, bytes_of(Beat{Kind::beat, BeatWord::farewell, job.high, job.low}));
 }
 
 // A job may have ended here but not yet at the peer. Whatever the job still waits for there, this proxy is
 // not silent, so it answers the peer's questions. If it has given the peer up before, it says so.
 bool Peers::answer_late(const Stamp& stamp, std::span<const std::byte> header) {
-    const auto ended = ended_peers_.find(stamp.pass);
-    if (ended == ended_peers_.end()) return false;
-    Peer& from = ended->second.peer;
+    EndedPeers::Record* ended = ended_peers_.find(stamp.pass);
+    if (ended == nullptr) return false;
     Beat beat{};
     if (kind_of(header) != Kind::beat || !read(header, beat) || beat.word != BeatWord::question) return true;
-    if (from.way == nullptr) {
-        if (ended->second.address.empty()) return true;
-        from.way = &way_to(std::as_bytes(std::span(ended->second.address)));
-    }
-    if (from.lost) {
-        say_farewell(from);
-    } else if (from.endpoint() != nullptr && !from.way->lost) {
-        say(from, bytes_of(Beat{Kind::beat, BeatWord::answer, from.job.high, from.job.low}));
+    if (ended->way == nullptr) return true;
+    if (ended->way->lost) EndedPeers::lead(*ended, &way_to(ended->way->address_bytes()));
+    // The pass proves that the sender belongs to the job, whichever it names.
+    const JobId job{beat.job_high, beat.job_low};
+    if (ended->lost) {
+        say_farewell(*ended->way, ended->pass_there, job);
+    } else if (ended->way->endpoint != nullptr) {
+        say(*ended->way, ended->pass_there, bytes_of(Beat{Kind::beat, BeatWord::answer, job.high, job.low}));
     }
     return true;
 }

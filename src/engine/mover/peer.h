@@ -20,6 +20,7 @@ struct Way {
         return std::ranges::equal(other, address_bytes());
     }
     bool lost = false;
+    std::uint32_t ended_peers = 0;  // records of peers whose jobs have ended
     // beats.cpp
     bool probing = false;          // its endpoint only tests which proxy is there; nothing depends on it
     bool failed = false;           // that endpoint failed, or could not be made

@@ -13,16 +13,12 @@
 namespace offpath::engine {
 namespace {
 
-// Some 2 MiB. They are not forgotten by age: a rank may leave hours before the others, which would then take
-// this proxy for lost, because an operation of a team depends on the proxies of all members.
-constexpr std::size_t most_ended = 1 << 14;
-
 // A message's header, with its stamp in front.
 class Stamped {
   public:
-    Stamped(const Peer& to, ProxyId self, std::span<const std::byte> header)
+    Stamped(std::uint64_t pass_there, ProxyId self, std::span<const std::byte> header)
         : used_(sizeof(Stamp) + header.size()) {
-        const Stamp stamp{self, to.pass_there};
+        const Stamp stamp{self, pass_there};
         std::memcpy(bytes_.data(), &stamp, sizeof stamp);
         std::memcpy(bytes_.data() + sizeof stamp, header.data(), header.size());
     }
@@ -139,8 +135,7 @@ void Peers::end(Job& job) {
     for (auto& [id, peer] : job.peers) {
         std::erase(newly_lost_, &peer);
         passes_here_.erase(peer.pass_here);
-        if (ended_peers_.size() >= most_ended) ended_peers_.clear();
-        ended_peers_.insert_or_assign(peer.pass_here, EndedPeer{peer, {}});
+        ended_peers_.remember(peer);
         if (last_sender_ == &peer) last_sender_ = nullptr;
     }
     jobs_.erase(JobId{job.id});
@@ -156,13 +151,9 @@ void Peers::end(Job& job) {
             ++it;
             continue;
         }
-        if (way.endpoint != nullptr) transport_.disconnect(way.endpoint);
-        for (auto& [pass, ended] : ended_peers_) {
-            if (ended.peer.way != &way) continue;
-            ended.peer.way = nullptr;
-            ended.address = way.address;
-        }
-        it = ways_.erase(it);
+        if (way.endpoint != nullptr) transport_.disconnect(std::exchange(way.endpoint, nullptr));
+        // Records of ended peers still need its address.
+        it = way.ended_peers == 0 ? ways_.erase(it) : std::next(it);
     }
 }
 
@@ -225,20 +216,20 @@ void Peers::tell(Peer& peer, std::span<const std::byte> header, std::span<const 
     }
     if (!connect(peer)) return;
     ++counters_.messages_sent;
-    const Stamped stamped(peer, self_, header);
+    const Stamped stamped(peer.pass_there, self_, header);
     const Status status = transport_.post(*peer.way->endpoint, stamped.bytes(), payload);
     if (is_error(status)) not_sent(peer, status);
 }
 
-void Peers::say(const Peer& peer, std::span<const std::byte> header) {
+void Peers::say(Way& way, std::uint64_t pass_there, std::span<const std::byte> header) {
     ++counters_.messages_sent;
-    (void)transport_.post(*peer.way->endpoint, Stamped(peer, self_, header).bytes(), {});
+    (void)transport_.post(*way.endpoint, Stamped(pass_there, self_, header).bytes(), {});
 }
 
 Status Peers::transmit(Peer& peer, std::span<const std::byte> header, const void* payload, std::size_t bytes,
                        Completion* completion) {
     ++counters_.messages_sent;
-    const Stamped stamped(peer, self_, header);
+    const Stamped stamped(peer.pass_there, self_, header);
     return transport_.send(*peer.way->endpoint, stamped.bytes(), payload, bytes, completion);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/completion.h"
 #include "base/log_limit.h"
+#include "engine/mover/ended_peers.h"
 #include "engine/mover/peer.h"
 #include "engine/mover/wire.h"
 #include "engine/shared/config.h"
@@ -23,7 +24,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory_resource>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -96,13 +96,13 @@ class Peers {
   private:
     Peer& make_peer(Job& job, ProxyId id);
     Way& way_to(std::span<const std::byte> address);
-    // Sends over the existing connection and ignores errors.
-    void say(const Peer& peer, std::span<const std::byte> header);
+    // Sends over the way's connection and ignores errors.
+    void say(Way& way, std::uint64_t pass_there, std::span<const std::byte> header);
     // beats.cpp
     void probe_named(std::uint64_t passed_ns, std::uint64_t limit_ns);
     void probe(Peer& peer, std::uint64_t limit_ns);
     void ask(Peer& peer, std::uint64_t passed_ns, std::uint64_t limit_ns);
-    void say_farewell(Peer& peer);
+    void say_farewell(Way& way, std::uint64_t pass_there, const JobId& job);
     void give_up_silent(Peer& peer);
     void give_up_way(Way& way);
 
@@ -117,14 +117,7 @@ class Peers {
     std::unordered_multimap<std::uint64_t, Way> ways_;      // by the address's hash; may be lost
     std::unordered_map<std::uint64_t, Peer*> passes_here_;  // of peers that have sent messages
     Peer* last_sender_ = nullptr;
-    struct EndedPeer {
-        Peer peer;
-        std::string address;  // of its way, once that is gone
-    };
-    // These outlive their jobs by far. In memory of their own, they do not hold pages that jobs have used.
-    std::pmr::unsynchronized_pool_resource ended_memory_;
-    // Of jobs that have ended, by their passes.
-    std::pmr::unordered_map<std::uint64_t, EndedPeer> ended_peers_{&ended_memory_};
+    EndedPeers ended_peers_;
     LogLimit refusals_;
     std::deque<LocalMessage> local_messages_;
     std::vector<Peer*> newly_lost_;
