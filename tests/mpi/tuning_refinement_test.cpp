@@ -253,6 +253,27 @@ TEST(Pace, RanksThatCountDifferentlyAgreeInTheSameCall) {
     }
 }
 
+// The calls that an agreement needs are not part of the time that it is about.
+TEST(Pace, AnAgreementMayTakeSeveralCalls) {
+    Pace pace;
+    while (!pace.due()) {
+    }
+    pace.begin();
+    for (int call = 0; call < 2; ++call) {
+        EXPECT_FALSE(pace.counts_quietly());
+        EXPECT_TRUE(pace.due());
+    }
+    pace.set(8 * 20 * ms, 250 * ms);
+    int calls = 1;
+    while (!pace.due())
+        ++calls;
+    EXPECT_EQ(calls, 250 / 20);
+    pace.begin();
+    EXPECT_TRUE(pace.due());
+    pace.give_up();
+    EXPECT_TRUE(pace.due()) << "the next one begins at once";
+}
+
 TEST(Pace, AgreesInEveryCallWhereCallsAreSlow) {
     Pace pace;
     while (!pace.due()) {

@@ -9,6 +9,7 @@
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
 #include "runtime/runtime.h"
+#include "tuning/agreement.h"
 
 using namespace offpath::mpi;
 
@@ -24,6 +25,7 @@ extern "C" {
 
 OFFPATH_API int MPI_Comm_free(MPI_Comm* comm) {
     if (!may_be_ours(comm)) return PMPI_Comm_free(comm);
+    drop_agreement(find_team(*comm));
     return keep_for_messages(comm) ? MPI_SUCCESS : PMPI_Comm_free(comm);
 }
 
@@ -43,6 +45,7 @@ OFFPATH_API int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
 OFFPATH_API int MPI_Comm_disconnect(MPI_Comm* comm) {
     if (!may_be_ours(comm)) return PMPI_Comm_disconnect(comm);
     Team& team = find_team(*comm);
+    drop_agreement(team);
     finish_requests_of(team);
     p2p::finish_of(team);
     return keep_for_messages(comm) ? MPI_SUCCESS : PMPI_Comm_disconnect(comm);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -81,6 +82,29 @@ std::vector<std::uint64_t> words_of(const Team& team, bool whole_world, const Sw
     return words;
 }
 
+}  // namespace
+
+struct Agreement {
+    explicit Agreement(const Team& team)
+        : whole_world(team.size == runtime().size),
+          known(latest_known()),
+          began_ns(now_ns()),
+          mine(words_of(team, whole_world, known, began_ns)),
+          sums(mine.size()) {}
+
+    bool whole_world;
+    Switch known;  // what this rank reports; it may know more later
+    std::uint64_t began_ns;
+    std::vector<std::uint64_t> mine, sums;
+    // The two steps of an agreement that goes on from call to call.
+    MPI_Request request = MPI_REQUEST_NULL;
+    int error = MPI_SUCCESS;  // of beginning the step
+    bool confirms = false;    // the second step: whether all ranks have the sums
+    int has_sums = 0, all_have = 0;
+};
+
+namespace {
+
 // Called on all ranks of the world: all follow rank 0's switch.
 void take_up(Team& team, MPI_Comm comm, const std::vector<std::uint64_t>& sums) {
     const Switch wanted{sums[number],
@@ -105,6 +129,50 @@ void catch_up(Team& team, const std::vector<std::uint64_t>& sums, const Switch& 
         follow(team, team.tuning->choices.calls(), known);
 }
 
+void conclude(Team& team, MPI_Comm comm, const Agreement& agreed) {
+    TeamTuning& tuning = *team.tuning;
+    const auto ranks = static_cast<std::uint64_t>(team.size);
+    const std::uint64_t passed_ns = agreed.sums[elapsed] / ranks;
+    tuning.agreed_ns = agreed.began_ns;
+    tuning.pace.set(passed_ns, std::uint64_t{1'000'000} * tuning_settings.agree_ms);
+    if (agreed.whole_world) {
+        take_up(team, comm, agreed.sums);
+    } else {
+        catch_up(team, agreed.sums, agreed.known);
+    }
+    const std::span<const std::uint64_t> measured = std::span(agreed.sums).subspan(fixed_words);
+    // Without measurements there may be some by now.
+    if (measured.empty()) return;
+    for (const Slot* slot : tuning.choices.conclude(measured, ranks, passed_ns))
+        explain_finding(team, *slot);
+}
+
+// The error of the step in progress, which ends here.
+int result_of(Agreement& agreement) {
+    return agreement.error == MPI_SUCCESS ? PMPI_Wait(&agreement.request, MPI_STATUS_IGNORE)
+                                          : agreement.error;
+}
+
+// The steps of all_know(), each of which ends in the call after the one in which it begins. All ranks have
+// made that call, so the wait is short.
+void go_on(Team& team, MPI_Comm comm) {
+    TeamTuning& tuning = *team.tuning;
+    const int error = result_of(*tuning.agreement);
+    if (Agreement& now = *tuning.agreement; !now.confirms) {
+        now.confirms = true;
+        now.has_sums = error == MPI_SUCCESS ? 1 : 0;
+        now.error = PMPI_Iallreduce(&now.has_sums, &now.all_have, 1, MPI_INT, MPI_MIN, comm, &now.request);
+        return;
+    }
+    const std::unique_ptr<Agreement> agreed = std::move(tuning.agreement);
+    if (error != MPI_SUCCESS && agreed->has_sums != 0) end_without_agreement(comm, error);
+    if (error == MPI_SUCCESS && agreed->all_have != 0) {
+        conclude(team, comm, *agreed);
+    } else {
+        tuning.pace.give_up();
+    }
+}
+
 TeamShape shape_of(const std::vector<int>& members) {
     std::set<int> nodes;
     for (const int rank : members)
@@ -120,29 +188,32 @@ TeamTuning::TeamTuning(const Table& table, TeamShape shape, std::uint64_t team_i
       id(team_id),
       agreed_ns(now_ns()) {}
 
+TeamTuning::~TeamTuning() = default;
+
 void agree(Team& team, MPI_Comm comm) {
     TeamTuning& tuning = *team.tuning;
-    const std::uint64_t now = now_ns();
-    const bool whole_world = team.size == runtime().size;
-    const Switch known = latest_known();
-    const std::vector<std::uint64_t> mine = words_of(team, whole_world, known, now);
-    std::vector<std::uint64_t> sums(mine.size());
-    // Every rank of `comm` is in the same blocking collective, so the order of collectives allows this one.
+    // Every rank of `comm` is in the same blocking collective, so the order of collectives allows these.
     const ErrorsReturned errors_returned(comm);
-    if (!all_know(comm, PMPI_Allreduce(mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
-                                       MPI_SUM, comm) == MPI_SUCCESS))
+    if (tuning.agreement != nullptr) return go_on(team, comm);
+    auto begun = std::make_unique<Agreement>(team);
+    const auto words = static_cast<int>(begun->mine.size());
+    if (tuning.choices.measures_nothing() && tuning_settings.agree_ms > 0) {
+        begun->error = PMPI_Iallreduce(begun->mine.data(), begun->sums.data(), words, MPI_UINT64_T, MPI_SUM,
+                                       comm, &begun->request);
+        tuning.agreement = std::move(begun);
+        tuning.pace.begin();
         return;
-    const auto ranks = static_cast<std::uint64_t>(team.size);
-    tuning.agreed_ns = now;
-    tuning.pace.set(sums[elapsed] / ranks, std::uint64_t{1'000'000} * tuning_settings.agree_ms);
-    if (whole_world) {
-        take_up(team, comm, sums);
-    } else {
-        catch_up(team, sums, known);
     }
-    const std::span<const std::uint64_t> measured = std::span(sums).subspan(fixed_words);
-    for (const Slot* slot : tuning.choices.conclude(measured, ranks, sums[elapsed] / ranks))
-        explain_finding(team, *slot);
+    if (all_know(comm, PMPI_Allreduce(begun->mine.data(), begun->sums.data(), words, MPI_UINT64_T, MPI_SUM,
+                                      comm) == MPI_SUCCESS))
+        conclude(team, comm, *begun);
+}
+
+void drop_agreement(Team& team) {
+    if (team.tuning == nullptr || team.tuning->agreement == nullptr) return;
+    const ErrorsReturned errors_returned(team.comm);
+    (void)result_of(*team.tuning->agreement);
+    team.tuning->agreement.reset();
 }
 
 void open_tuning(Team& team, const std::vector<int>& members) {
@@ -156,6 +227,7 @@ void open_tuning(Team& team, const std::vector<int>& members) {
 
 void close_tuning(Team& team) {
     if (team.tuning == nullptr) return;
+    drop_agreement(team);
     remember(team.tuning->choices.learned());
     const std::lock_guard lock(agreements_mutex);
     std::erase(teams, &team);

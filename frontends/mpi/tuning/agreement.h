@@ -7,6 +7,10 @@
 // interval is counted in such calls: as many as take about a quarter of a second, a number which is also
 // agreed on. It is shorter if a change of the program's behaviour must be detected soon (refinement.h).
 //
+// While a communicator measures nothing, only switches are agreed on there. The ranks then do not wait for
+// each other: they begin in one such call, and know the result in the next but one. Waiting would cost more
+// than a small message where ranks are out of step, as in a pipeline, and would lose by being in step.
+//
 // A switch (MPI_Pcontrol, the control file) is rank 0's of the world. It takes effect in a blocking
 // collective on MPI_COMM_WORLD, for all communicators at once: on each communicator from the largest number
 // of calls that any rank has made. With MPI_THREAD_MULTIPLE another thread may be calling meanwhile, so each
@@ -14,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "choices.h"
@@ -23,18 +28,25 @@
 
 namespace offpath::mpi {
 
+struct Agreement;  // one in progress
+
 // What a team keeps. Collectives of a communicator are ordered, so it needs no lock.
 struct TeamTuning {
     TeamTuning(const Table& table, TeamShape shape, std::uint64_t team_id);
+    ~TeamTuning();
 
     Choices choices;
     Pace pace;
     std::uint64_t id;               // of the team, the same on all its ranks
     std::uint64_t switched_to = 0;  // the number of the latest switch that it follows
     std::uint64_t agreed_ns = 0;    // when it agreed last
+    std::unique_ptr<Agreement> agreement;
 };
 
 void agree(Team& team, MPI_Comm comm);
+// Completes what the ranks have begun, without a result. Call it before the communicator is freed, on all
+// ranks.
+void drop_agreement(Team& team);
 
 // Called when a team begins and ends.
 void open_tuning(Team& team, const std::vector<int>& members);

@@ -10,20 +10,29 @@ namespace offpath::mpi {
 class Pace {
   public:
     // Counts a call; true if the ranks agree in this one.
-    bool due() { return ++calls_ >= every_; }
+    bool due() { return ++calls_ >= every_ || goes_on_; }
     // Counts a call, unless the ranks agree in it: then due() must count it.
     bool counts_quietly() {
-        if (calls_ + 1 >= every_) return false;
+        if (calls_ + 1 >= every_ || goes_on_) return false;
         ++calls_;
         return true;
     }
-    // After an agreement: the time that the calls took, and the wanted time between two agreements; the same
-    // values on all ranks.
+    // An agreement has begun and needs the following calls too.
+    void begin() {
+        goes_on_ = true;
+        calls_before_ = calls_;
+    }
+    // It had no result.
+    void give_up() { goes_on_ = false; }
+    // After an agreement: the time that the calls before it took, and the wanted time between two agreements;
+    // the same values on all ranks.
     void set(std::uint64_t nanoseconds, std::uint64_t wanted_between) {
+        const std::uint64_t calls = goes_on_ ? calls_before_ : calls_;
         const std::uint64_t each =
-            std::max<std::uint64_t>(nanoseconds / std::max<std::uint64_t>(calls_, 1), 1);
+            std::max<std::uint64_t>(nanoseconds / std::max<std::uint64_t>(calls, 1), 1);
         every_ = std::clamp<std::uint64_t>(wanted_between / each, 1, fastest_growth * every_);
         calls_ = 0;
+        goes_on_ = false;
     }
 
   private:
@@ -32,6 +41,8 @@ class Pace {
 
     std::uint64_t calls_ = 0;
     std::uint64_t every_ = 8;
+    bool goes_on_ = false;
+    std::uint64_t calls_before_ = 0;  // the agreement that goes on
 };
 
 }  // namespace offpath::mpi
