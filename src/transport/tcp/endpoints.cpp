@@ -50,10 +50,19 @@ void TcpTransport::forget_peers() {
     if (numbers_.size() < forget_at_) return;
     const auto is_of = [](const Id& id) { return [&id](const auto& each) { return each->peer == id; }; };
     std::erase_if(numbers_, [&](const auto& each) {
-        return std::none_of(endpoints_.begin(), endpoints_.end(), is_of(each.first)) &&
-               std::none_of(connections_.begin(), connections_.end(), is_of(each.first));
+        return std::none_of(endpoints_.begin(), endpoints_.end(), is_of(each.peer)) &&
+               std::none_of(connections_.begin(), connections_.end(), is_of(each.peer));
     });
     forget_at_ = std::max(forget_at_, 2 * numbers_.size());
+}
+
+std::uint32_t TcpTransport::next_number(const Id& peer) {
+    const auto known = std::find_if(numbers_.begin(), numbers_.end(),
+                                    [&](const Numbered& each) { return each.peer == peer; });
+    if (known != numbers_.end()) return known->next++;
+    forget_peers();
+    numbers_.push_back({peer, 1});
+    return 0;
 }
 
 Status TcpTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoint) {
@@ -65,8 +74,7 @@ Status TcpTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
     }
     auto made = std::make_unique<TcpEndpoint>();
     made->peer = address.id;
-    forget_peers();
-    made->number = numbers_[address.id]++;
+    made->number = next_number(address.id);
     if (address.port == 0) {
         if (!config_.listen) return Status::unavailable;
         // The peer may have connected already.

@@ -13,7 +13,6 @@
 #include "transport/tcp/tcp_transport.h"
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -86,6 +85,7 @@ class TcpTransport final : public Transport {
   private:
     friend struct Connection;
     void forget_peers();
+    std::uint32_t next_number(const Id& peer);
     bool start(const Ip& ip, std::uint16_t port, TcpEndpoint& endpoint, std::string& problem);
     // Null, with errno set: epoll cannot watch the socket.
     Connection* add(int socket);
@@ -125,8 +125,14 @@ class TcpTransport final : public Transport {
     std::vector<std::unique_ptr<TcpEndpoint>> buried_endpoints_;
     std::vector<TcpEndpoint*> lost_;  // on_endpoint_lost is due
     std::vector<Over> over_, running_;
-    std::map<Id, std::uint32_t> numbers_;  // the number of the next connect() to each peer
-    std::size_t forget_at_ = 4096;         // size at which numbers_ is pruned
+    // The number of the next connect() to each peer. A listener serves one job after the other, so it takes
+    // the memory at once.
+    struct Numbered {
+        Id peer;
+        std::uint32_t next;
+    };
+    std::vector<Numbered> numbers_;
+    std::size_t forget_at_ = 4096;  // size at which numbers_ is pruned
     FreeList<Arrival> arrivals_;
     PipeCopy pipe_;
     std::vector<std::byte> scratch_ = std::vector<std::byte>(std::size_t{64} << 10);

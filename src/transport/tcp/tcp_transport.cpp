@@ -46,6 +46,8 @@ Status TcpTransport::open(std::string& problem) {
     description_ = names;
     if (!config_.listen) return Status::ok;
     address_.ips = ips_;
+    numbers_.resize(forget_at_);  // touches the memory
+    numbers_.clear();
     return listener_.open(epoll_, address_.port, problem);
 }
 
