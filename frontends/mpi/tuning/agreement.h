@@ -8,8 +8,8 @@
 // agreed on. It is shorter if a change of the program's behaviour must be detected soon (refinement.h).
 //
 // While a communicator measures nothing, only switches are agreed on there. The ranks then do not wait for
-// each other: they begin in one such call, and know the result in the next but one. Waiting would cost more
-// than a small message where ranks are out of step, as in a pipeline, and would lose by being in step.
+// each other: they begin in one such call, and know the result in the next but one. Where ranks are out of
+// step, as in a pipeline, waiting would cost much more than the small messages.
 //
 // A switch (MPI_Pcontrol, the control file) is rank 0's of the world. It takes effect in a blocking
 // collective on MPI_COMM_WORLD, for all communicators at once: on each communicator from the largest number
