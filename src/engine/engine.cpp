@@ -24,7 +24,7 @@ Engine::Impl::Impl(transport::Transport& its_transport, ProxyId self, const Conf
       own_config(its_config),
       own_random(surroundings.seed),
       own_peers(its_transport, self, own_counters,
-                surroundings.clock != nullptr ? *surroundings.clock : steady_clock),
+                surroundings.clock != nullptr ? *surroundings.clock : steady_clock, own_config.ended_peers),
       own_mover(its_transport, own_peers, own_random, own_config, own_counters, surroundings.yields),
       schedules(*this),
       messages(*this),

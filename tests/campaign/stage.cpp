@@ -19,6 +19,7 @@ testing::WorldOptions options_of(const Scenario& scenario, const Clock& clock, s
     options.advance_first = scenario.advance_first;
     options.surroundings = {.clock = &clock, .seed = scenario.seed, .yields = false};
     options.engine.chunk_bytes = scenario.chunk_bytes;
+    options.engine.ended_peers = 64;  // taking memory for more takes a third of a run's time
     options.wrap = [&gates, &scenario, flaw](std::unique_ptr<transport::Transport> inner,
                                              std::uint32_t proxy) {
         const transport::FaultPlan plan{.seed = scenario.seed + proxy,

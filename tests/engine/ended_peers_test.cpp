@@ -7,7 +7,7 @@ namespace offpath::testing {
 namespace {
 
 using engine::EndedPeers;
-constexpr std::uint64_t least = EndedPeers::least;
+constexpr std::uint64_t least = 1000;
 
 // Passes that follow each other, and so do the slots where searches begin.
 engine::Peer peer(std::uint64_t pass, engine::Way* way = nullptr, bool lost = false) {
@@ -20,7 +20,7 @@ engine::Peer peer(std::uint64_t pass, engine::Way* way = nullptr, bool lost = fa
 }
 
 TEST(EndedPeers, NobodyIsKnownAtFirst) {
-    EndedPeers ended;
+    EndedPeers ended(least);
     EXPECT_EQ(ended.find(0), nullptr);
     EXPECT_EQ(ended.find(1), nullptr);
     ended.remember(peer(2));
@@ -29,7 +29,7 @@ TEST(EndedPeers, NobodyIsKnownAtFirst) {
 }
 
 TEST(EndedPeers, TheYoungestAreKnownAndTheOldestForgotten) {
-    EndedPeers ended;
+    EndedPeers ended(least);
     const std::uint64_t last = 10 * least + least / 3;
     for (std::uint64_t pass = 1; pass <= last; ++pass) {
         ended.remember(peer(pass, nullptr, pass % 3 == 0));
@@ -47,18 +47,25 @@ TEST(EndedPeers, TheYoungestAreKnownAndTheOldestForgotten) {
         ASSERT_EQ(ended.find(pass), nullptr) << pass;
 }
 
-// Searches for all of them begin at the same slot.
-TEST(EndedPeers, EqualLowBitsAreNoHindrance) {
-    EndedPeers ended;
-    for (std::uint64_t high = 1; high <= 50; ++high)
-        ended.remember(peer(high << 40 | 0xffff));
-    for (std::uint64_t high = 1; high <= 50; ++high)
-        EXPECT_NE(ended.find(high << 40 | 0xffff), nullptr);
-    EXPECT_EQ(ended.find(51ull << 40 | 0xffff), nullptr);
+// Searches for all of them begin at the last slot.
+TEST(EndedPeers, ManyMayBeginAtOneSlot) {
+    constexpr std::uint64_t slots = 2 * least;
+    EndedPeers ended(least);
+    for (std::uint64_t i = 1; i <= 50; ++i)
+        ended.remember(peer(i * slots - 1));
+    for (std::uint64_t i = 1; i <= 50; ++i)
+        EXPECT_NE(ended.find(i * slots - 1), nullptr);
+    EXPECT_EQ(ended.find(51 * slots - 1), nullptr);
+}
+
+TEST(EndedPeers, OneIsKnownAtLeast) {
+    EndedPeers ended(0);
+    ended.remember(peer(1));
+    EXPECT_NE(ended.find(1), nullptr);
 }
 
 TEST(EndedPeers, APeerThatEndsAgainHasItsNewState) {
-    EndedPeers ended;
+    EndedPeers ended(least);
     ended.remember(peer(7));
     ended.remember(peer(7, nullptr, true));
     EXPECT_TRUE(ended.find(7)->lost);
@@ -70,7 +77,7 @@ TEST(EndedPeers, APeerThatEndsAgainHasItsNewState) {
 
 // A way that is lost stays while records need its address.
 TEST(EndedPeers, WaysCountTheirRecords) {
-    EndedPeers ended;
+    EndedPeers ended(least);
     engine::Way first, second;
     ended.remember(peer(1, &first));
     ended.remember(peer(2, &first));

@@ -2,16 +2,11 @@
 #include "engine/mover/ended_peers.h"
 
 namespace offpath::engine {
-namespace {
-
-constexpr std::size_t slots_of_table = 2 * EndedPeers::least;
-
-}  // namespace
 
 EndedPeers::Record& EndedPeers::Table::slot_of(std::uint64_t pass_here) {
-    std::size_t at = pass_here % slots_of_table;
+    std::size_t at = pass_here % slots.size();
     while (slots[at].pass_here != 0 && slots[at].pass_here != pass_here)
-        at = (at + 1) % slots_of_table;
+        at = (at + 1) % slots.size();
     return slots[at];
 }
 
@@ -32,8 +27,8 @@ void EndedPeers::lead(Record& record, Way* way) {
 void EndedPeers::remember(const Peer& peer) {
     if (tables_[young_].slots.empty())
         for (Table& table : tables_)
-            table.slots.resize(slots_of_table);
-    if (tables_[young_].used == least) {
+            table.slots.resize(2 * least_);
+    if (tables_[young_].used == least_) {
         young_ ^= 1;
         tables_[young_].clear();
     }

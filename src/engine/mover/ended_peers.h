@@ -1,8 +1,8 @@
 // EndedPeers: what an engine keeps of the peers of jobs that have ended here, so that it can still answer
 // their proxies.
 //
-// A rank may leave hours before the others, so peers are not forgotten by age. At least `least` of them are
-// known, the youngest ones. There are two tables. Once the young one is full, it becomes the old one, and the
+// A rank may leave hours before the others, so peers are not forgotten by age. At least the `least` youngest
+// ones are known. There are two tables. Once the young one is full, it becomes the old one, and the
 // table that was old begins anew.
 //
 // The memory is taken for the first peer, and never changes.
@@ -12,6 +12,7 @@
 
 #include "engine/mover/peer.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -19,14 +20,14 @@ namespace offpath::engine {
 
 class EndedPeers {
   public:
-    static constexpr std::size_t least = 1 << 13;
-
     struct Record {
         std::uint64_t pass_here = 0;  // 0: the slot is free
         std::uint64_t pass_there = 0;
         Way* way = nullptr;  // null: no rank had announced the proxy
         bool lost = false;
     };
+
+    explicit EndedPeers(std::size_t least) : least_(std::max<std::size_t>(least, 1)) {}
 
     void remember(const Peer& peer);
     // Null: unknown or forgotten. The pointer is valid until the next call of remember().
@@ -43,6 +44,7 @@ class EndedPeers {
         std::vector<Record> slots;
         std::size_t used = 0;
     };
+    const std::size_t least_;
     std::array<Table, 2> tables_;
     std::size_t young_ = 0;
 };

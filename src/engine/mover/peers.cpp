@@ -61,8 +61,9 @@ std::uint64_t pass_of(const JobSecret& secret, const JobId& job, ProxyId from, P
     return keyed_word(secret, text);
 }
 
-Peers::Peers(transport::Transport& transport, ProxyId self, Counters& counters, const Clock& clock)
-    : transport_(transport), self_(self), counters_(counters), clock_(clock) {
+Peers::Peers(transport::Transport& transport, ProxyId self, Counters& counters, const Clock& clock,
+             std::size_t ended_peers)
+    : transport_(transport), self_(self), counters_(counters), clock_(clock), ended_peers_(ended_peers) {
     me_.id = self;
     me_.self = true;
 }

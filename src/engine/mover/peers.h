@@ -32,7 +32,9 @@ namespace offpath::engine {
 
 class Peers {
   public:
-    Peers(transport::Transport& transport, ProxyId self, Counters& counters, const Clock& clock);
+    // `ended_peers`: Config::ended_peers.
+    Peers(transport::Transport& transport, ProxyId self, Counters& counters, const Clock& clock,
+          std::size_t ended_peers);
 
     // Nothing is sent after this call.
     void close() { closed_ = true; }

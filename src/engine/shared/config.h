@@ -22,6 +22,8 @@ struct Config {
     // After this much work on windows in a round, operations that are not small wait for the next round
     // (onesided/turns.cpp).
     std::uint64_t round_pieces = 1024, round_bytes = 1 << 20;
+    // How many peers of ended jobs are known at least; the memory for them is taken at once (1 MiB).
+    std::size_t ended_peers = 1 << 13;
 };
 
 struct Counters {
