@@ -145,5 +145,11 @@ int main(int argc, char** argv) {
     }
     PMPI_Errhandler_free(&handler);
     MPI_Comm_free(&parent);
+    // Communicators that are not freed, in all states of an agreement.
+    for (int calls = 6; calls < 14; ++calls) {
+        MPI_Comm left = MPI_COMM_NULL;
+        MPI_Comm_dup(MPI_COMM_WORLD, &left);
+        meet(left, calls);
+    }
     return check::finish();
 }

@@ -236,8 +236,10 @@ void close_tuning(Team& team) {
 }
 
 void keep_what_was_learned() {
-    for (const Team* team : teams)
+    for (Team* team : teams) {
+        drop_agreement(*team);
         remember(team->tuning->choices.learned());
+    }
     write_signature();
 }
 

@@ -44,16 +44,16 @@ struct TeamTuning {
 };
 
 void agree(Team& team, MPI_Comm comm);
-// Completes what the ranks have begun, without a result. Call it before the communicator is freed, on all
-// ranks.
+// Completes an agreement that the ranks have begun, without a result. A communicator is freed only after
+// that.
 void drop_agreement(Team& team);
 
 // Called when a team begins and ends.
 void open_tuning(Team& team, const std::vector<int>& members);
 void close_tuning(Team& team);
 
-// In MPI_Finalize: hands what the communicators have learned to the next run of the program
-// (signature_file.h).
+// In MPI_Finalize, on all ranks: hands what the communicators have learned to the next run of the program
+// (signature_file.h), and drops the agreements of communicators that the program did not free.
 void keep_what_was_learned();
 
 }  // namespace offpath::mpi
