@@ -1,5 +1,5 @@
-// dlopen() would search all directories for a library that is not loaded, which takes milliseconds, or much
-// longer where directories are on a network. So this file looks through the loaded libraries first.
+// Finds loaded libraries. For one that is not loaded, dlopen() would search all directories, with some 100
+// failing system calls. They may be on a network. So the loaded libraries are looked through first.
 #include <dlfcn.h>
 #include <link.h>
 
