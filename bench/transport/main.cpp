@@ -2,6 +2,7 @@
 // of both sides. Start one with --role server and one with --role client, with the same --dir. They meet
 // through two files there, so each may run in its own network namespace.
 #include "common/clock.h"
+#include "transport/encrypted/encrypted.h"
 #include "transport/ucx/ucx_transport.h"
 
 #include <fmt/format.h>
@@ -63,7 +64,7 @@ struct Done : Completion {
 struct Options {
     std::string role, dir, json;
     UcxConfig ucx;
-    bool push = true;
+    bool push = true, encrypt = false;
     std::vector<std::size_t> sizes{4096, 65536, 262144, 524288, 1048576, 8388608};
     unsigned window = 4, repeats = 5, spin = 50;
     double seconds = 0.5;
@@ -75,6 +76,7 @@ class Side : Handler {
         std::string problem;
         if (make_ucx_transport(options.ucx, transport_, problem) != Status::ok)
             throw std::runtime_error(problem);
+        if (options.encrypt) transport_ = make_encrypted_transport(std::move(transport_));
         transport_->set_handler(this);
         meet();
     }
@@ -279,6 +281,7 @@ int main(int argc, char** argv) try {
     app.add_option("--seconds", options.seconds, "length of a measurement");
     app.add_option("--spin", options.spin, "idle rounds before sleeping");
     app.add_flag("!--no-push", options.push, "let the receiver fetch even where the transport would push");
+    app.add_flag("--encrypt", options.encrypt, "encrypt everything; on both sides or on none");
     app.add_flag("!--no-error-handling", options.ucx.error_handling, "do not ask UCX to notice dead peers");
     app.add_option("--json", options.json, "file for the results");
     app.set_version_flag("--version", [] { return "UCX " + ucx_facts().loaded_version; });

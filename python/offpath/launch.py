@@ -87,6 +87,7 @@ def rank_variables(
         given |= {"OFFPATH_PROXIES": options.proxies, "OFFPATH_SPIN_US": options.spin_us}
     given |= {
         "OFFPATH_VERBOSE": options.verbose,
+        "OFFPATH_ENCRYPT": inherited.get("OFFPATH_ENCRYPT"),
         "OFFPATH_TUNING": inherited.get("OFFPATH_TUNING", _tuning_table()),
         "OFFPATH_SIGNATURES": inherited.get("OFFPATH_SIGNATURES", "on"),
     }

@@ -78,6 +78,8 @@ def agent_command(device: RemoteDevice, options: StartOptions) -> list[str]:
     if "--dir" not in shlex.split(options.arguments):
         # The daemon serves a socket there, for MPI calls of target regions.
         daemon += ' --dir "$directory"'
+    if encrypt := os.environ.get("OFFPATH_ENCRYPT"):
+        daemon = f"OFFPATH_ENCRYPT={shlex.quote(encrypt)} {daemon}"
     script = _SCRIPT.replace("{daemon}", daemon)
     return [*_impatient(shlex.split(options.agent)), device.host, shlex.join(["sh", "-c", script])]
 

@@ -103,6 +103,7 @@ AttachOptions AttachOptions::from_environment(const char* directory) {
                             : environment::text("OFFPATH_DIR", fmt::format("/tmp/offpath-{}", geteuid()));
     options.devices = environment::text("OFFPATH_DEVICES", "");
     options.host_devices = environment::text("OFFPATH_HOST_DEVICES", "");
+    options.encrypt = environment::flag("OFFPATH_ENCRYPT", false);
     options.key_file = environment::text("OFFPATH_KEY_FILE", "");
     options.back_end = parse_back_end(environment::text("OFFPATH_BACK_END", "auto"));
     options.autostart = environment::flag("OFFPATH_AUTOSTART", false);

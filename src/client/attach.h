@@ -22,6 +22,7 @@ struct AttachOptions {
     std::string devices;       // where the devices listen (devices.h); empty: local attach
     std::string host_devices;  // network devices of our end of the link
     std::string key_file;      // empty: there is none
+    bool encrypt = false;      // remote attach only
     control::Secret secret{};  // of the job; for remote attach
     std::uint64_t issued = 0;  // when it was made
     control::Secret fabric{};  // by which the job's proxies authenticate to each other; for local attach
@@ -32,7 +33,7 @@ struct AttachOptions {
     std::uint64_t daemon_wait_s = 0;  // how long to wait for a daemon where none answers, without autostart
     bool again = false;  // the process was attached before, and its device's successor may be about to come
     // Reads OFFPATH_DIR, OFFPATH_DEVICES, OFFPATH_HOST_DEVICES, OFFPATH_KEY_FILE, OFFPATH_BACK_END,
-    // OFFPATH_AUTOSTART, OFFPATH_DAEMON_WAIT_S. Throws std::invalid_argument.
+    // OFFPATH_ENCRYPT, OFFPATH_AUTOSTART, OFFPATH_DAEMON_WAIT_S. Throws std::invalid_argument.
     static AttachOptions from_environment(const char* directory);
     bool remote() const { return !devices.empty(); }
     control::Hello hello() const;

@@ -45,6 +45,9 @@ class DeviceHandshake {
             return Status::access;
         }
         welcome = std::move(*answer);
+        if (options_.encrypt)
+            socket_.encrypt(std::make_unique<control::FrameCipher>(secret_, daemon, hello.nonce,
+                                                                   control::FrameCipher::Side::client));
         return Status::ok;
     }
 

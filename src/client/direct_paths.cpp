@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "client/windows.h"
 #include "control/authentication.h"
+#include "transport/encrypted/encrypted.h"
 #include "transport/tcp/tcp_transport.h"
 
 #include <algorithm>
@@ -56,6 +57,9 @@ DirectPaths::Path* DirectPaths::make_path(const Home& home, std::uint32_t rank) 
             unusable_ = true;
             return nullptr;
         }
+        // The daemons of a job encrypt all or not at all.
+        if (transport::is_encrypted_address(home.address))
+            transport_ = transport::make_encrypted_transport(std::move(transport_));
         transport_->set_handler(this);
     }
     auto made = std::make_unique<Path>();

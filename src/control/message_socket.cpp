@@ -17,25 +17,26 @@ namespace {
 
 constexpr std::size_t length_bytes = sizeof(std::uint32_t);
 constexpr std::size_t least_frame = 8;  // a message's header
-constexpr std::size_t max_output = 4 * (max_message_bytes + length_bytes);
+constexpr std::size_t max_output = 4 * (max_message_bytes + FrameCipher::tag_bytes + length_bytes);
 // Bytes read at a time. The value is small, so that a stranger who announces a long message has to send it
 // first.
 constexpr std::size_t read_step = 2 << 10;
 // The most steps of one receive_frame(), so that a peer that keeps sending cannot hold up the caller.
 constexpr int max_steps = 256;
 
-bool fits(std::uint32_t length) {
-    return length >= least_frame && length <= max_message_bytes;
+// `overhead`: of encryption.
+bool fits(std::uint32_t length, std::size_t overhead) {
+    return length >= least_frame + overhead && length <= max_message_bytes + overhead;
 }
 
-Status check_length(std::uint32_t length, std::string& problem) {
-    if (fits(length)) return Status::ok;
-    if (fits(__builtin_bswap32(length))) {
+Status check_length(std::uint32_t length, std::size_t overhead, std::string& problem) {
+    if (fits(length, overhead)) return Status::ok;
+    if (fits(__builtin_bswap32(length), overhead)) {
         problem = "the other side has another byte order; little-endian is accepted";
         return Status::version;
     }
     problem = fmt::format("a frame of {} bytes, which is no offpath message; {} to {} are accepted", length,
-                          least_frame, max_message_bytes);
+                          least_frame + overhead, max_message_bytes + overhead);
     return Status::protocol;
 }
 
@@ -82,12 +83,13 @@ void MessageSocket::close() {
 Status MessageSocket::send(const Message& message, std::span<const int> descriptors) {
     if (!remote_) return send_message(socket_.get(), message, descriptors);
     if (!descriptors.empty()) return Status::unsupported;
-    const std::vector<std::byte> bytes = encode_message(message);
-    const auto length = static_cast<std::uint32_t>(bytes.size());
-    if (output_.size() - sent_ + length_bytes + bytes.size() > max_output) {
+    std::vector<std::byte> bytes = encode_message(message);
+    const auto length = static_cast<std::uint32_t>(bytes.size() + overhead());
+    if (output_.size() - sent_ + length_bytes + length > max_output) {
         if (Status status = flush(); is_error(status)) return status;
-        if (output_.size() - sent_ + length_bytes + bytes.size() > max_output) return Status::retry;
+        if (output_.size() - sent_ + length_bytes + length > max_output) return Status::retry;
     }
+    if (cipher_ != nullptr) cipher_->encrypt(bytes);
     const auto head = std::as_bytes(std::span(&length, 1));
     output_.insert(output_.end(), head.begin(), head.end());
     output_.insert(output_.end(), bytes.begin(), bytes.end());
@@ -129,17 +131,22 @@ Status MessageSocket::receive_frame(Received& received) {
         std::size_t wanted = length_bytes;
         if (input_.size() >= length_bytes) {
             std::memcpy(&length, input_.data(), length_bytes);
-            if (Status status = check_length(length, received.problem); status != Status::ok) return status;
+            if (Status status = check_length(length, overhead(), received.problem); status != Status::ok)
+                return status;
             wanted += length;
         }
         if (length != 0 && input_.size() >= wanted) {
             received.bytes.assign(input_.begin() + length_bytes,
                                   input_.begin() + static_cast<std::ptrdiff_t>(wanted));
             input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(wanted));
+            if (cipher_ != nullptr && !cipher_->decrypt(received.bytes)) {
+                received.problem = "a message was changed on its way";
+                return Status::protocol;
+            }
             heard_ = true;
             Message message;
             std::string ignored;
-            if (length == least_frame && decode_message(received.bytes, message, ignored) == Status::ok &&
+            if (received.bytes.size() == least_frame && decode_message(received.bytes, message, ignored) == Status::ok &&
                 std::holds_alternative<KeepAlive>(message))
                 continue;
             return Status::ok;

@@ -12,10 +12,12 @@
 
 #include "base/file_descriptor.h"
 #include "base/status.h"
+#include "control/frame_cipher.h"
 #include "control/messages.h"
 #include "control/socket.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +40,10 @@ class MessageSocket {
     MessageSocket() = default;
     static MessageSocket over_unix(FileDescriptor socket);
     static MessageSocket over_tcp(FileDescriptor socket);
+
+    // Encrypts every message from now on, in both directions. Over TCP only, when both sides know that the
+    // other one is about to do so.
+    void encrypt(std::unique_ptr<FrameCipher> cipher) { cipher_ = std::move(cipher); }
 
     int fd() const { return socket_.get(); }
     explicit operator bool() const { return static_cast<bool>(socket_); }
@@ -73,9 +79,11 @@ class MessageSocket {
 
   private:
     Status receive_frame(Received& received);
+    std::size_t overhead() const { return cipher_ != nullptr ? FrameCipher::tag_bytes : 0; }
 
     FileDescriptor socket_;
     bool remote_ = false;
+    std::unique_ptr<FrameCipher> cipher_;  // null: messages are in clear
     std::vector<std::byte> input_, output_;
     std::size_t sent_ = 0;  // of output_
     bool heard_ = false;    // something has come since the last tend()

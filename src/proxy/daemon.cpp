@@ -5,6 +5,7 @@
 #include "link/choice/transport_choice.h"
 #include "proxy/kernel_places.h"
 #include "proxy/watch.h"
+#include "transport/encrypted/encrypted.h"
 #include "transport/tcp/tcp_transport.h"
 #include "transport/ucx/ucx_transport.h"
 
@@ -174,6 +175,7 @@ void Daemon::prepare_targets() {
     TargetSettings settings;
     settings.local = options_.kernels;
     settings.remote = options_.kernels && options_.allow_images;
+    settings.encrypt = options_.encrypt;
     settings.host = kernels_.host;
     settings.remote_host = kernels_.remote_host;
     settings.host.program = settings.remote_host.program = beside_this_program("offpath-target-host");
@@ -202,6 +204,7 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     std::unique_ptr<transport::Transport> fabric;
     if (Status status = transport::make_ucx_transport(ucx, fabric, problem); status != Status::ok)
         return status;
+    if (options_.encrypt) fabric = transport::make_encrypted_transport(std::move(fabric));
     if (index == 0) log::info("fabric: {}", fabric->describe());
     HostSide hosts;
     if (remote_.listening()) {
@@ -225,9 +228,10 @@ std::unique_ptr<transport::Transport> Daemon::open_direct(const transport::Trans
     if (transport::make_tcp_transport(config, made, problem) != Status::ok) {
         made.reset();
         if (first) log::warn(Code::slower_way, "ranks of other proxies come by their own only: {}", problem);
-    } else if (first) {
-        log::info("direct: {}", made->describe());
+        return made;
     }
+    if (options_.encrypt) made = transport::make_encrypted_transport(std::move(made));
+    if (first) log::info("direct: {}", made->describe());
     return made;
 }
 

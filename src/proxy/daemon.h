@@ -32,6 +32,7 @@ struct Options {
     int ready_fd = -1;
     double idle_exit_s = 0;  // 0: never
     std::string net_devices;
+    bool encrypt = false;              // what goes to other proxies, hosts on other systems, and back
     bool replace = false;              // takes the place of a daemon that serves in `directory`
     bool kernels = true;               // whether clients may have kernels run
     std::string allow_kernels;         // directories of libraries for clients on other systems; empty: none

@@ -1,4 +1,5 @@
 // offpathd: the daemon of one node's device.
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/patience.h"
 #include "control/socket.h"
@@ -85,6 +86,9 @@ int main(int argc, char** argv) try {
     app.add_option("--net-devices", options.net_devices, "Network devices that UCX may use, e.g. eth0");
     app.add_option("--host-devices", options.host_devices,
                    "Network devices of the link to hosts on other systems; default: as --net-devices");
+    app.add_flag("--encrypt", options.encrypt,
+                 "Encrypt what goes to other daemons and to hosts on other systems; all of a job must do so;\n"
+                 "default: OFFPATH_ENCRYPT, else no");
     app.add_option("--store-mib", options.store_mib,
                    "Most MiB of messages that a proxy takes in before their receives are posted")
         ->check(CLI::Range(0, 1 << 20))
@@ -131,6 +135,8 @@ int main(int argc, char** argv) try {
         return 2;
     }
     (void)lost_after_ns();  // reports an unusable value now
+    options.encrypt = options.encrypt || environment::flag("OFFPATH_ENCRYPT", false);
+    if (options.encrypt) setenv("OFFPATH_ENCRYPT", "1", 1);  // for the links to hosts
     proxy::run_without_thread_caches(argv);
     const std::string node = options.node.empty() ? control::host_name() : options.node;
     log::configure(fmt::format("offpathd[{}]", node), log::parse_level(level), log_file);

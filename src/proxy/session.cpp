@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "control/shared_channel.h"
+#include "transport/encrypted/encrypted.h"
 
 #include <offpath/context.h>
 #include <unistd.h>
@@ -32,6 +33,17 @@ std::string describe(const Newcomer& newcomer) {
     return fmt::format("rank {} of job {:08x} (pid {}{})", newcomer.hello.job_rank,
                        static_cast<std::uint32_t>(newcomer.hello.job_high), newcomer.peer.pid,
                        newcomer.remote == nullptr ? "" : " at " + newcomer.remote->address);
+}
+
+// A client and its device both encrypt, or neither does. Their addresses show it.
+Status check_encryption(std::span<const std::byte> client, std::span<const std::byte> device,
+                        std::string& problem) {
+    const bool client_encrypts = transport::is_encrypted_address(client);
+    if (client_encrypts == transport::is_encrypted_address(device)) return Status::ok;
+    problem = client_encrypts
+                  ? "the program encrypts (OFFPATH_ENCRYPT=1), its device does not (offpathd --encrypt)"
+                  : "the device encrypts (offpathd --encrypt), the program does not (OFFPATH_ENCRYPT=1)";
+    return Status::access;
 }
 
 }  // namespace
@@ -77,6 +89,9 @@ Status Session::make_remote(const Newcomer& newcomer, const HostSide& hosts,
         return Status::unsupported;
     }
     parts.token = control::draw_token();
+    if (Status status = check_encryption(newcomer.remote->link, hosts.links->address(), problem);
+        status != Status::ok)
+        return status;
     if (Status status = hosts.links->open(newcomer.remote->link, parts.token, {}, parts.link, problem);
         status != Status::ok)
         return status;
@@ -117,7 +132,11 @@ Status Session::send_welcome(Newcomer& newcomer, const SessionSetting& setting, 
     remote.imports = setting.hosts.memory != nullptr;
     remote.link = parts.link->address();
     remote.mac = control::handshake_mac(peer.secret, peer.daemon_nonce, peer.client_nonce, remote);
-    return newcomer.socket.send(remote);
+    const Status status = newcomer.socket.send(remote);
+    if (transport::is_encrypted_address(remote.link))
+        newcomer.socket.encrypt(std::make_unique<control::FrameCipher>(
+            peer.secret, peer.daemon_nonce, peer.client_nonce, control::FrameCipher::Side::daemon));
+    return status;
 }
 
 std::unique_ptr<Session> Session::open(const SessionSetting& proxy, Newcomer newcomer) {

@@ -61,7 +61,9 @@ bool TargetHosts::admit(const Newcomer& newcomer, Status& status, std::string& w
     status = Status::access;
     if (newcomer.remote != nullptr) {
         why = "this device runs no target regions of programs on other systems (offpathd --allow-images)";
-        return settings_.remote;
+        if (settings_.encrypt)
+            why = "target regions of programs on other systems come in clear, and this device encrypts";
+        return settings_.remote && !settings_.encrypt;
     }
     status = Status::unsupported;
     why = "this device runs no code of programs (offpathd --no-kernels)";

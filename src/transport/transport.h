@@ -2,7 +2,8 @@
 // may name the payload's destination once it is ready (rendezvous).
 //
 // Implementations: ucx/ (the product), tcp/ (links that have nothing better), loopback/ (in one process, for
-// tests and the host fallback), faulty/ (wraps another one; loses, delays and fails operations).
+// tests and the host fallback), encrypted/ (wraps another one, for networks that are not trusted), faulty/
+// (wraps another one; loses, delays and fails operations).
 //
 // Ownership: a transport owns its endpoints. Threads: one thread per transport object. Order: messages over
 // one endpoint reach the handler in any order; a caller that needs order numbers them.
@@ -52,6 +53,9 @@ class Transport {
     // Every transport carries at least max_header header bytes, and its post() at least max_post payload
     // bytes.
     static constexpr std::size_t max_header = 128;
+    // A transport that reaches other processes carries headers of this size, because an encrypted message has
+    // a longer one (encrypted/).
+    static constexpr std::size_t max_wire_header = max_header + 80;
     static constexpr std::size_t max_post = 8 << 10;
 
     virtual void set_handler(Handler* handler) = 0;

@@ -2,6 +2,8 @@
 // buffers; keep-alive on a clock of the test.
 #include "control/message_socket.h"
 
+#include "control/authentication.h"
+
 #include "samples.h"
 
 #include <fcntl.h>
@@ -9,7 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
+#include <memory>
+#include <string_view>
 #include <thread>
 
 namespace offpath::control {
@@ -48,6 +53,70 @@ std::vector<std::byte> frame(const Message& message) {
 
 void write_raw(int fd, std::span<const std::byte> bytes) {
     ASSERT_EQ(::write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+}
+
+// Both sides of a handshake, after which everything is encrypted.
+void encrypt(Pair& pair) {
+    const Secret secret = draw_secret();
+    const Nonce daemon = draw_nonce(), client = draw_nonce();
+    using Side = FrameCipher::Side;
+    pair.a.encrypt(std::make_unique<FrameCipher>(secret, daemon, client, Side::daemon));
+    pair.b.encrypt(std::make_unique<FrameCipher>(secret, daemon, client, Side::client));
+}
+
+TEST(EncryptedSockets, CarryEveryMessageBothWays) {
+    Pair pair(true);
+    encrypt(pair);
+    for (int round = 0; round < 2; ++round) {
+        for (const Message& message : samples::messages()) {
+            if (std::holds_alternative<KeepAlive>(message)) continue;
+            MessageSocket& from = round == 0 ? pair.a : pair.b;
+            MessageSocket& to = round == 0 ? pair.b : pair.a;
+            ASSERT_EQ(from.send(message), Status::ok);
+            Message got;
+            ASSERT_EQ(receive(to, got), Status::ok);
+            EXPECT_EQ(got, message);
+        }
+    }
+}
+
+constexpr std::string_view secret_text = "a text that strangers must not read";
+
+TEST(EncryptedSockets, HideWhatTheySay) {
+    Pair pair(true);
+    encrypt(pair);
+    ASSERT_EQ(pair.a.send(Refusal{Status::access, std::string(secret_text)}), Status::ok);
+    std::array<char, 4096> bytes;
+    const ssize_t got = read(pair.raw, bytes.data(), bytes.size());
+    ASSERT_GT(got, static_cast<ssize_t>(secret_text.size()));
+    const std::string_view seen(bytes.data(), static_cast<std::size_t>(got));
+    for (std::size_t at = 0; at + 6 <= secret_text.size(); at += 6)
+        EXPECT_EQ(seen.find(secret_text.substr(at, 6)), std::string_view::npos);
+}
+
+// A frame with another bit, a frame that comes before its turn, and one that the other direction sent.
+TEST(EncryptedSockets, NoticeChanges) {
+    using Side = FrameCipher::Side;
+    for (int change = 0; change < 3; ++change) {
+        Pair pair(true);
+        const Secret secret = draw_secret();
+        pair.b.encrypt(std::make_unique<FrameCipher>(secret, Nonce{}, Nonce{}, Side::client));
+        FrameCipher other(secret, Nonce{}, Nonce{}, change == 2 ? Side::client : Side::daemon);
+        std::vector<std::byte> first = encode_message(Refusal{Status::access, std::string(secret_text)});
+        std::vector<std::byte> next = first;
+        other.encrypt(first);
+        other.encrypt(next);
+        EXPECT_NE(first, next);
+        if (change == 0) first[7] ^= std::byte{1};
+        const std::vector<std::byte>& said = change == 1 ? next : first;
+        const auto length = static_cast<std::uint32_t>(said.size());
+        FileDescriptor writer = pair.a.take_descriptor();
+        write_raw(writer.get(), std::as_bytes(std::span(&length, 1)));
+        write_raw(writer.get(), said);
+        Received received;
+        EXPECT_EQ(pair.b.receive_bytes(received), Status::protocol);
+        EXPECT_EQ(received.problem, "a message was changed on its way");
+    }
 }
 
 class Sockets : public testing::TestWithParam<bool> {};

@@ -63,14 +63,14 @@ class PlayedTransport final : public transport::Transport {
     }
     Status post(transport::Endpoint&, std::span<const std::byte> header,
                 std::span<const std::byte> payload) override {
-        require(header.size() <= max_header && payload.size() <= max_post,
+        require(header.size() <= max_wire_header && payload.size() <= max_post,
                 "a message is too long for post()");
         keep(header, payload);
         return Status::ok;
     }
     Status send(transport::Endpoint&, std::span<const std::byte> header, const void* payload,
                 std::size_t bytes, Completion* completion) override {
-        require(header.size() <= max_header, "a header is too long for send()");
+        require(header.size() <= max_wire_header, "a header is too long for send()");
         keep(header, {static_cast<const std::byte*>(payload), bytes});
         due_.push_back(completion);
         return Status::in_progress;

@@ -4,6 +4,7 @@
 
 #include "harness.h"
 
+#include "transport/encrypted/encrypted.h"
 #include "transport/faulty/faulty.h"
 #include "transport/loopback/loopback.h"
 #include "transport/tcp/tcp_transport.h"
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 namespace offpath::transport::test {
 
@@ -60,7 +62,16 @@ struct TcpWorld : World {
     }
 };
 
+struct EncryptedWorld : World {
+    explicit EncryptedWorld(std::unique_ptr<World> below) : world(std::move(below)) {}
+    std::unique_ptr<Transport> make() override { return make_encrypted_transport(world->make()); }
+    std::unique_ptr<World> world;
+};
+
 inline std::unique_ptr<World> make_world(const std::string& kind) {
+    constexpr std::string_view encrypted = "encrypted_";
+    if (kind.starts_with(encrypted))
+        return std::make_unique<EncryptedWorld>(make_world(kind.substr(encrypted.size())));
     if (kind == "loopback") return std::make_unique<LoopbackWorld>(LoopbackConfig{});
     if (kind == "loopback_shuffled")
         return std::make_unique<LoopbackWorld>(LoopbackConfig{LoopbackConfig::Order::shuffled, 3, 0});
@@ -88,7 +99,7 @@ class Conformance : public testing::TestWithParam<std::string> {
     }
 
     // True: large payload arrives without being fetched, and stays where it arrived.
-    static bool pushes() { return GetParam() == "tcp"; }
+    static bool pushes() { return GetParam() == "tcp" || GetParam() == "encrypted_tcp"; }
 
     Recorder at_a, at_b;
     std::unique_ptr<World> world;

@@ -118,7 +118,7 @@ TEST_F(TcpPeers, NonsenseEndsTheConnection) {
         {"another magic", true, with(message, 0, 1)},
         {"kind 0", true, with(message, 2, 0)},
         {"kind 255", true, with(message, 2, 255)},
-        {"a header that is too long", true, frame(FrameKind::message, Transport::max_header + 1, 0)},
+        {"a header that is too long", true, frame(FrameKind::message, Transport::max_wire_header + 1, 0)},
         {"a header of 255 bytes", true, frame(FrameKind::message, 255, 0)},
         {"something where zero belongs", true, with(message, 7, 1)},
         {"payload beyond all bounds", true, frame(FrameKind::message, 16, UINT64_MAX)},

@@ -1,8 +1,10 @@
 #include "link/choice/transport_choice.h"
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "link/choice/dual_transport.h"
 #include "link/rings.h"
+#include "transport/encrypted/encrypted.h"
 #include "transport/tcp/tcp_transport.h"
 #include "transport/ucx/one_sided.h"
 
@@ -42,17 +44,38 @@ void tell_missing(const char* way, const std::string& why, bool asked_for) {
 
 struct Transports {
     std::unique_ptr<transport::Transport> ucx, tcp;  // null: not offered
+    bool encrypted = false;                          // then there is one of them
 };
+
+Status encryption_setting(bool& encrypt, std::string& problem) try {
+    encrypt = environment::flag("OFFPATH_ENCRYPT", false);
+    return Status::ok;
+} catch (const std::invalid_argument& error) {
+    problem = error.what();
+    return Status::invalid;
+}
+
+void encrypt(Transports& made) {
+    for (auto* each : {&made.ucx, &made.tcp})
+        if (*each != nullptr) *each = transport::make_encrypted_transport(std::move(*each));
+}
 
 Status open(const std::string& devices, bool listens, Transports& made, std::string& problem) {
     const char* const setting = std::getenv("OFFPATH_LINK");
-    const std::string way = setting == nullptr || *setting == '\0' ? "auto" : setting;
+    std::string way = setting == nullptr || *setting == '\0' ? "auto" : setting;
     if (way != "auto" && way != "tcp" && way != "ucx" && way != "both") {
         problem = fmt::format("OFFPATH_LINK={}: auto, tcp, ucx or both is accepted", way);
         return Status::invalid;
     }
+    Status status = encryption_setting(made.encrypted, problem);
+    if (status != Status::ok) return status;
+    if (made.encrypted && way == "both") {
+        problem = "OFFPATH_LINK=both: with OFFPATH_ENCRYPT, auto, tcp or ucx is accepted";
+        return Status::invalid;
+    }
+    // Both sides must choose alike, because an encrypted address does not show what is below.
+    if (made.encrypted && way == "auto") way = "tcp";
     std::string no_ucx, no_tcp;
-    Status status = Status::ok;
     if (way == "ucx" || way == "both" || (way == "auto" && has_rdma())) {
         status = make_ucx_way(devices, made.ucx, no_ucx);
         if (way == "auto" && made.ucx != nullptr && !beyond_tcp(*made.ucx)) {
@@ -67,15 +90,19 @@ Status open(const std::string& devices, bool listens, Transports& made, std::str
     }
     if (made.ucx == nullptr && !no_ucx.empty()) tell_missing("UCX", no_ucx, way == "both");
     if (made.tcp == nullptr && !no_tcp.empty()) tell_missing("plain TCP", no_tcp, way == "both");
+    if (made.encrypted) encrypt(made);
     return Status::ok;
 }
 
 Status add_rings(const std::string& devices, const Transports& made,
                  std::unique_ptr<transport::OneSided>& one_sided, std::string& problem) {
     std::string note;
-    if (made.ucx == nullptr) {
+    if (made.ucx == nullptr || made.encrypted) {
         RingsChoice choice{};
-        return rings_choice(choice, problem);
+        const Status status = rings_choice(choice, problem);
+        if (status != Status::ok || !made.encrypted || choice != RingsChoice::remote_memory) return status;
+        problem = "OFFPATH_RINGS=rma: with OFFPATH_ENCRYPT, auto or messages is accepted";
+        return Status::invalid;
     }
     const Status status = make_rings(devices, one_sided, note);
     if (status == Status::ok)
@@ -185,7 +212,10 @@ LinkFacts link_facts(const std::string& devices) {
         if (each != nullptr) facts.ways += (facts.ways.empty() ? "" : " or ") + each->describe();
     facts.completions = "messages: the link goes over plain TCP";
     std::unique_ptr<transport::OneSided> one_sided;
-    if (made.ucx != nullptr) (void)make_rings(devices, one_sided, facts.completions);
+    if (made.encrypted)
+        facts.completions = "messages: the link is encrypted";
+    else if (made.ucx != nullptr)
+        (void)make_rings(devices, one_sided, facts.completions);
     return facts;
 }
 
@@ -196,6 +226,10 @@ Status open_device_links(const std::string& devices, std::unique_ptr<DeviceLinks
     std::unique_ptr<transport::OneSided> one_sided;
     if (const Status status = add_rings(devices, made, one_sided, problem); status != Status::ok)
         return status;
+    if (made.encrypted) {
+        links = make_device_links(std::move(made.ucx != nullptr ? made.ucx : made.tcp), nullptr);
+        return Status::ok;
+    }
     return make_either_links(std::move(made.ucx), std::move(made.tcp), std::move(one_sided), links, problem);
 }
 

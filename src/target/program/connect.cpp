@@ -132,6 +132,11 @@ Status connect_local(const AttachOptions& options, Purpose purpose, Connection& 
 
 Status connect_remote(const AttachOptions& options, Purpose purpose, const control::TcpAddress& address,
                       Connection& connection, std::string& problem) {
+    if (options.encrypt) {
+        problem =
+            "target regions send their data in clear to devices on other systems, and OFFPATH_ENCRYPT is set";
+        return Status::unsupported;
+    }
     control::Key key;
     if (options.key_file.empty()) {
         problem = "OFFPATH_KEY_FILE is not set: devices on other systems want the key of their daemon";

@@ -276,7 +276,7 @@ void Member::peer_died(MemberId peer) {
 
 Status Member::post(Endpoint& endpoint, std::span<const std::byte> header,
                     std::span<const std::byte> payload) {
-    if (header.size() > max_header || payload.size() > max_post) return Status::invalid;
+    if (header.size() > max_wire_header || payload.size() > max_post) return Status::invalid;
     Lock lock(hub_.mutex);
     Member* peer = peer_of(endpoint);
     if (!peer) return Status::peer_lost;
@@ -286,7 +286,7 @@ Status Member::post(Endpoint& endpoint, std::span<const std::byte> header,
 
 Status Member::send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
                     std::size_t bytes, Completion* completion) {
-    if (header.size() > max_header) return Status::invalid;
+    if (header.size() > max_wire_header) return Status::invalid;
     Lock lock(hub_.mutex);
     Member* peer = peer_of(endpoint);
     if (!peer) return Status::peer_lost;

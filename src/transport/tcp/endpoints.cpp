@@ -118,7 +118,7 @@ void TcpTransport::disconnect(Endpoint* endpoint) {
 Status TcpTransport::post(Endpoint& endpoint, std::span<const std::byte> header,
                           std::span<const std::byte> payload) {
     auto& to = static_cast<TcpEndpoint&>(endpoint);
-    if (header.size() > max_header || payload.size() > max_post) return Status::invalid;
+    if (header.size() > max_wire_header || payload.size() > max_post) return Status::invalid;
     if (to.lost) return Status::peer_lost;
     const Status status = to.sender.post(header, payload);
     if (status == Status::peer_lost) lose(to);
@@ -133,7 +133,7 @@ void TcpTransport::let_go(Endpoint& endpoint) {
 Status TcpTransport::send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
                           std::size_t bytes, Completion* completion) {
     auto& to = static_cast<TcpEndpoint&>(endpoint);
-    if (header.size() > max_header) return Status::invalid;
+    if (header.size() > max_wire_header) return Status::invalid;
     if (to.lost) return Status::peer_lost;
     const Status status = to.sender.send(header, payload, bytes, completion);
     if (status == Status::peer_lost) lose(to);

@@ -53,7 +53,7 @@ inline bool decode_prefix(std::span<const std::byte> bytes, Prefix& prefix) {
         case FrameKind::welcome:
             return prefix.header == 0 && prefix.payload == 0;
         case FrameKind::message:
-            return prefix.header <= Transport::max_header && prefix.payload <= max_payload_bytes;
+            return prefix.header <= Transport::max_wire_header && prefix.payload <= max_payload_bytes;
     }
     return false;
 }

@@ -47,7 +47,7 @@ class Sender {
 
   private:
     struct Node {
-        std::array<std::byte, prefix_bytes + Transport::max_header> head;
+        std::array<std::byte, prefix_bytes + Transport::max_wire_header> head;
         std::size_t head_bytes = 0;
         const std::byte* payload = nullptr;
         std::size_t bytes = 0;

@@ -47,7 +47,7 @@ void UcxTransport::over(Record* record, FreeList<Record>& home, ucs_status_t sta
 Status UcxTransport::post(Endpoint& endpoint, std::span<const std::byte> header,
                           std::span<const std::byte> payload) {
     auto& to = static_cast<UcxEndpoint&>(endpoint);
-    if (header.size() > max_header || payload.size() > max_post) return Status::invalid;
+    if (header.size() > max_wire_header || payload.size() > max_post) return Status::invalid;
     if (to.local) return local_->post(*to.local, header, payload);
     if (!to.ep || to.error != UCS_OK) return Status::peer_lost;
 
@@ -73,7 +73,7 @@ void UcxTransport::on_posted(void* request, ucs_status_t status, void* record) {
 Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
                           std::size_t bytes, Completion* completion) {
     auto& to = static_cast<UcxEndpoint&>(endpoint);
-    if (header.size() > max_header) return Status::invalid;
+    if (header.size() > max_wire_header) return Status::invalid;
     if (to.local) return local_->send(*to.local, header, payload, bytes, completion);
     if (!to.ep || to.error != UCS_OK) return Status::peer_lost;
 

@@ -78,9 +78,9 @@ Status UcxTransport::open(std::string& problem) {
     address.process = self_;
     address_ = seal_address(address, static_cast<std::uint16_t>(major << 8 | minor));
     ucp_worker_release_address(worker_, attributes.address);
-    if (attributes.max_am_header < max_header) {
+    if (attributes.max_am_header < max_wire_header) {
         problem = fmt::format("UCX's active messages take headers of {} bytes, {} are needed",
-                              attributes.max_am_header, max_header);
+                              attributes.max_am_header, max_wire_header);
         return Status::unsupported;
     }
     event_fd_ = epoll_create1(EPOLL_CLOEXEC);

@@ -41,11 +41,11 @@ struct WorkerOperation {
 };
 
 struct SendRecord : WorkerOperation {
-    std::array<std::byte, Transport::max_header> header;
+    std::array<std::byte, Transport::max_wire_header> header;
 };
 
 struct PostRecord : WorkerOperation {
-    std::array<std::byte, Transport::max_header + Transport::max_post> bytes;
+    std::array<std::byte, Transport::max_wire_header + Transport::max_post> bytes;
 };
 
 // A payload that stays at the sender until fetch() or discard().

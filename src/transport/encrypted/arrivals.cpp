@@ -1,0 +1,134 @@
+// What comes from the transport below: messages and payloads are checked and decrypted, or refused.
+#include "base/clock.h"
+#include "base/log.h"
+#include "transport/encrypted/parts.h"
+
+#include <utility>
+
+namespace offpath::transport::encrypted {
+
+void EncryptedTransport::on_message(const Incoming& message) {
+    Clear clear;
+    const bool decoded = decode(message.header, clear);
+    std::shared_ptr<Peer> peer = decoded ? peer_of(clear.sender) : nullptr;
+    const Keys* const keys = peer != nullptr ? peer->from_it(clear.cipher) : nullptr;
+    std::array<std::byte, max_header> header;
+    const char* problem = nullptr;
+    std::size_t bytes = 0;
+    if (keys == nullptr) {
+        problem = "it is not encrypted";
+    } else {
+        bytes = message.header.size() - clear_bytes - tag_bytes;
+        Tag tag;
+        std::ranges::copy(message.header.last(tag_bytes), tag.begin());
+        if (!keys->header.decrypt(clear.nonce, message.header.subspan(clear_bytes, bytes), header.data(),
+                                  covered_by_tag(message.header, message.bytes), tag))
+            problem = "it was changed, or is not from whom it says";
+        else if (!peer->take(clear.nonce))
+            problem = "it has come before";
+    }
+    if (problem != nullptr) {
+        if (message.rendezvous != nullptr) below_->discard(message.rendezvous);
+        refuse(problem, clear.sender);
+        if (peer != nullptr && peer->endpoints > 0) doubt(peer);
+        return;
+    }
+    // Only now is the sender known to have this key.
+    if (peers_.try_emplace(clear.sender, peer).second) forget_strangers();
+    deliver(message, std::span(header).first(bytes), clear, peer, *keys);
+}
+
+void EncryptedTransport::refuse(const char* why, const PublicKey& sender) {
+    if (!lines_.may_speak(now_ns())) return;
+    log::warn(Code::malformed, "a message was dropped: {}; it names the key {:02x}{:02x}{:02x}{:02x}...{}",
+              why, std::to_integer<unsigned>(sender[0]), std::to_integer<unsigned>(sender[1]),
+              std::to_integer<unsigned>(sender[2]), std::to_integer<unsigned>(sender[3]), lines_.left_out());
+}
+
+void EncryptedTransport::deliver(const Incoming& message, std::span<const std::byte> header,
+                                 const Clear& clear, const std::shared_ptr<Peer>& peer, const Keys& keys) {
+    if (clear.kind != Kind::message) {
+        if (message.rendezvous != nullptr) below_->discard(message.rendezvous);
+        return clear.kind == Kind::question ? answer(*peer) : on_answer(*peer, header);
+    }
+    Incoming plain;
+    plain.header = header;
+    plain.bytes = message.bytes;
+    if (message.rendezvous != nullptr) {
+        Arrival* const arrival = arrivals_.take();
+        arrival->function = &EncryptedTransport::on_fetched;
+        arrival->owner = this;
+        arrival->peer = peer;
+        arrival->below = message.rendezvous;
+        arrival->cipher = clear.cipher;
+        arrival->nonce = clear.nonce;
+        arrival->tag = clear.payload;
+        arrival->bytes = message.bytes;
+        plain.rendezvous = arrival;
+    } else {
+        plain.data = message.data;
+        if (message.bytes > 0) {
+            if (opened_.size() < message.bytes) opened_.resize(message.bytes);
+            if (!keys.payload.decrypt(clear.nonce, {message.data, message.bytes}, opened_.data(), {},
+                                      clear.payload))
+                return lose(*peer, "a payload from it was changed");
+            plain.data = opened_.data();
+        }
+    }
+    if (handler_ != nullptr) return handler_->on_message(plain);
+    if (plain.rendezvous != nullptr) discard(plain.rendezvous);
+}
+
+Status EncryptedTransport::fetch(void* rendezvous, void* destination, std::size_t bytes,
+                                 Completion* completion) {
+    auto* const arrival = static_cast<Arrival*>(rendezvous);
+    if (bytes != arrival->bytes) return Status::invalid;
+    arrival->user = completion;
+    arrival->destination = static_cast<std::byte*>(destination);
+    Status status = below_->fetch(arrival->below, destination, bytes, arrival);
+    if (status == Status::in_progress) return status;
+    if (status == Status::ok) status = decrypt(*arrival);
+    give_back(arrival);
+    return status;
+}
+
+Status EncryptedTransport::decrypt(Arrival& arrival) {
+    const Keys* const keys = arrival.peer->from_it(arrival.cipher);
+    const std::span<const std::byte> encrypted(arrival.destination, arrival.bytes);
+    if (arrival.bytes == 0 ||
+        keys->payload.decrypt(arrival.nonce, encrypted, arrival.destination, {}, arrival.tag))
+        return Status::ok;
+    lose(*arrival.peer, "a payload from it was changed");
+    return Status::peer_lost;
+}
+
+void EncryptedTransport::on_fetched(Completion* completion, Status status) {
+    auto* const arrival = static_cast<Arrival*>(completion);
+    EncryptedTransport& owner = *arrival->owner;
+    Completion* const user = arrival->user;
+    if (status == Status::ok) status = owner.decrypt(*arrival);
+    owner.give_back(arrival);
+    if (user != nullptr) (*user)(status);
+}
+
+void EncryptedTransport::give_back(Arrival* arrival) {
+    arrival->peer.reset();
+    arrivals_.give_back(arrival);
+}
+
+void EncryptedTransport::discard(void* rendezvous) {
+    auto* const arrival = static_cast<Arrival*>(rendezvous);
+    below_->discard(arrival->below);
+    give_back(arrival);
+}
+
+void EncryptedTransport::on_endpoint_lost(Endpoint& below) {
+    for (auto& endpoint : endpoints_) {
+        if (endpoint->below != &below || endpoint->lost) continue;
+        endpoint->lost = true;
+        if (handler_ != nullptr) handler_->on_endpoint_lost(*endpoint);
+        return;
+    }
+}
+
+}  // namespace offpath::transport::encrypted

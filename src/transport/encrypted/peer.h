@@ -1,0 +1,67 @@
+// Peer: another encrypting transport, by its public key: the keys of both directions, and which of its
+// messages have come. Threads: one.
+#pragma once
+
+#include "transport/encrypted/cipher.h"
+#include "transport/encrypted/replay_window.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace offpath::transport::encrypted {
+
+// The keys of one direction with one cipher.
+struct Keys {
+    Keys(const SharedKey& shared, Cipher cipher, const PublicKey& from, const PublicKey& to)
+        : header(shared, cipher, Use::header, from, to), payload(shared, cipher, Use::payload, from, to) {}
+    CipherKey header, payload;
+};
+
+class Peer {
+  public:
+    // Null: the key is none that may be used.
+    static std::shared_ptr<Peer> make(const KeyPair& own, const PublicKey& key);
+    ~Peer();
+    Peer(const Peer&) = delete;
+    Peer& operator=(const Peer&) = delete;
+
+    const PublicKey& key() const { return key_; }
+    // Which ciphers the peer knows, from its address.
+    void learn(std::uint8_t ciphers);
+    Cipher cipher() const { return cipher_; }  // of what is sent to it
+    const Keys& to_it();                       // of cipher()
+    // Null: this process does not know that cipher.
+    const Keys* from_it(Cipher cipher);
+
+    // True: the message has not come before. It counts as come from now on.
+    bool take(const Nonce& nonce);
+    // Whether all messages of the stream below this number have come.
+    bool has_all(std::uint32_t stream, std::uint64_t below) const;
+
+    unsigned endpoints = 0;      // that lead to it
+    std::uint64_t last_use = 0;  // counts uses of all peers
+
+  private:
+    Peer(const PublicKey& own, const PublicKey& key) : own_(own), key_(key) {}
+
+    // A peer has a stream for each of its endpoints. Of those that it does not use any more, the oldest are
+    // forgotten, and nothing more is accepted from them.
+    struct Stream {
+        std::uint32_t id;
+        std::uint64_t last_use;
+        ReplayWindow window;
+    };
+    static constexpr std::size_t max_streams = 8;
+
+    PublicKey own_, key_;
+    SharedKey shared_{};
+    Cipher cipher_ = Cipher::chacha20_poly1305;
+    std::unique_ptr<Keys> to_it_, from_chacha_, from_aes_;
+    std::vector<Stream> streams_;
+    std::uint64_t uses_ = 0;
+    bool some_forgotten_ = false;
+    std::uint32_t newest_forgotten_ = 0;
+};
+
+}  // namespace offpath::transport::encrypted
