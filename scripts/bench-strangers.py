@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""bench-strangers.py [--build DIR] [--runs N] [--json FILE]: what strangers and greedy clients of a daemon cost
-the job beside them.
+"""bench-strangers.py [--build DIR] [--runs N] [--json FILE]: what strangers and greedy clients of a daemon
+cost the job beside them.
 
-It starts a daemon on the last core. A job of two ranks, 3-D Fourier transforms, runs on the first core: alone and
-beside build/bin/bench-strangers, in turn. That program keeps 1,000 connections that say nothing, starts 100
-malformed or foreign sessions while the job runs, and has a session at each limit of a client. The job verifies
-its results. Needs an idle machine with two cores."""
+It starts a daemon on the last core. A job of two ranks, 3-D Fourier transforms, runs on the first core: alone
+and beside build/bin/bench-strangers, in turn. That program keeps 1,000 connections that say nothing, starts
+100 malformed or foreign sessions while the job runs, and has a session at each limit of a client. The job
+verifies its results. Needs an idle machine with two cores."""
 
 import argparse
 import json
@@ -31,8 +31,9 @@ def start_daemon(build: Path, folder: Path, core: str) -> subprocess.Popen[bytes
     key.touch(mode=0o600)
     key.write_bytes(os.urandom(32))
     ready, started = os.pipe()
-    command = ["taskset", "-c", core, build / "bin/offpathd", "--dir", folder, "--name", os.uname().nodename]
-    command += ["--listen", "127.0.0.1:0", "--key-file", key, "--ready-fd", str(started)]
+    command = ["taskset", "-c", core, str(build / "bin/offpathd"), "--dir", str(folder)]
+    command += ["--name", os.uname().nodename, "--listen", "127.0.0.1:0", "--key-file", str(key)]
+    command += ["--ready-fd", str(started)]
     log = (folder / "daemon.log").open("wb")
     daemon = subprocess.Popen(command, pass_fds=[started], stderr=log)
     os.close(started)
@@ -43,17 +44,21 @@ def start_daemon(build: Path, folder: Path, core: str) -> subprocess.Popen[bytes
 
 def start_strangers(build: Path, folder: Path, core: str, over_s: float) -> subprocess.Popen[str]:
     port = next(folder.glob("*.port")).read_text().strip()
-    command = ["taskset", "-c", core, build / "bin/bench-strangers", "--dir", folder]
-    command += ["--address", f"127.0.0.1:{port}", "--key-file", folder / "key", "--over", str(over_s)]
+    command = ["taskset", "-c", core, str(build / "bin/bench-strangers"), "--dir", str(folder)]
+    command += ["--address", f"127.0.0.1:{port}", "--key-file", str(folder / "key"), "--over", str(over_s)]
     strangers = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    if strangers.stdout.readline() != "ready\n":
+    if strangers.stdout is None or strangers.stdout.readline() != "ready\n":
         raise SystemExit("bench-strangers does not start")
     return strangers
 
 
 def run_job(build: Path, folder: Path, core: str) -> float:
     """Runs the job and returns the seconds of one of its iterations. Ends the program if it is not right."""
-    environment = dict(os.environ) | {"OFFPATH_DIR": str(folder), "OFFPATH_MIN_BYTES": "0", "OFFPATH_VERBOSE": "1"}
+    environment = dict(os.environ) | {
+        "OFFPATH_DIR": str(folder),
+        "OFFPATH_MIN_BYTES": "0",
+        "OFFPATH_VERBOSE": "1",
+    }
     environment |= {"OFFPATH_OPS": "all", "OFFPATH_REFINE": "off"}
     job = ["fft3d", "--n", "96", "--iterations", "60", "--json", "-"]
     launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2"]
@@ -84,8 +89,11 @@ def measure(build: Path, runs: int) -> dict:
             began = time.monotonic()
             run_job(build, folder, first)  # warms everything, and tells how long a run takes
             length = time.monotonic() - began
-            for _ in range(runs):
-                times["alone"].append(run_job(build, folder, first))
+            for i in range(2 * runs):
+                # Every second pair begins with the strangers.
+                if i % 4 in (0, 3):
+                    times["alone"].append(run_job(build, folder, first))
+                    continue
                 strangers = start_strangers(build, folder, last, 0.8 * length)
                 try:
                     times["beside strangers"].append(run_job(build, folder, first))
@@ -115,7 +123,8 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps(found, indent=2) + "\n")
     for name, values in found["runs"].items():
-        print(f"{name}: {1e3 * statistics.median(values):.2f} ms ({1e3 * min(values):.2f} to {1e3 * max(values):.2f})")
+        middle, least, most = (1e3 * of(values) for of in (statistics.median, min, max))
+        print(f"{name}: {middle:.2f} ms an iteration ({least:.2f} to {most:.2f})")
     print(f"ratio: {found['ratio']:.3f}")
     print(f"strangers of the last run: {json.dumps(found['strangers'][-1])}")
 

@@ -5,6 +5,7 @@
 #include "schedule/builder.h"
 #include "schedule/wire.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -50,13 +51,17 @@ void make_window(Session& session, std::uint64_t window) {
     expect(session.post(command) && session.wait(0), "an answer about a window");
 }
 
-// A schedule whose encoding has about this size.
+// The encoding has about this size. Most of it are arguments of kernels.
 std::vector<std::byte> schedule_of(std::size_t bytes) {
-    constexpr std::size_t bytes_of_a_copy = 6;
     schedule::Builder builder(0, 1);
     const auto from = builder.user_slot(4096), to = builder.user_slot(4096);
-    for (std::size_t i = 0; i < std::max<std::size_t>(1, bytes / bytes_of_a_copy); ++i)
-        builder.copy({from, i % 4096}, {to, i % 4096}, 1);
+    builder.copy({from, 0}, {to, 0}, 4096);
+    schedule::KernelCall call;
+    call.kernel = 1;
+    call.arguments.resize(schedule::max_call_arguments);
+    call.buffers.push_back({{to, 0}, 4096, schedule::Access::inout});
+    for (std::size_t used = 0; used < bytes; used += call.arguments.size())
+        builder.compute(call);
     return schedule::encode(builder.finish());
 }
 
@@ -102,8 +107,10 @@ std::size_t take_schedule_bytes(Session& session) {
 
 std::size_t take_regions(Session& session) {
     constexpr std::uint64_t bytes = 4096, begin = std::uint64_t{1} << 40;
-    const FileDescriptor file(memfd_create("stranger", MFD_CLOEXEC));
-    expect(file && ftruncate(file.get(), bytes) == 0, "a file");
+    const FileDescriptor file(memfd_create("stranger", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    expect(file && ftruncate(file.get(), bytes) == 0 &&
+               fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0,
+           "a file");
     for (std::size_t i = 0; i < max_regions; ++i) {
         const int descriptors[] = {file.get()};
         const control::RegisterRegion request{i + 1, begin + i * bytes, bytes};

@@ -146,7 +146,8 @@ Status MessageSocket::receive_frame(Received& received) {
             heard_ = true;
             Message message;
             std::string ignored;
-            if (received.bytes.size() == least_frame && decode_message(received.bytes, message, ignored) == Status::ok &&
+            if (received.bytes.size() == least_frame &&
+                decode_message(received.bytes, message, ignored) == Status::ok &&
                 std::holds_alternative<KeepAlive>(message))
                 continue;
             return Status::ok;

@@ -86,9 +86,10 @@ int main(int argc, char** argv) try {
     app.add_option("--net-devices", options.net_devices, "Network devices that UCX may use, e.g. eth0");
     app.add_option("--host-devices", options.host_devices,
                    "Network devices of the link to hosts on other systems; default: as --net-devices");
-    app.add_flag("--encrypt", options.encrypt,
-                 "Encrypt what goes to other daemons and to hosts on other systems; all of a job must do so;\n"
-                 "default: OFFPATH_ENCRYPT, else no");
+    app.add_flag(
+        "--encrypt", options.encrypt,
+        "Encrypt what goes to other daemons and to hosts on other systems; all of a job must do so;\n"
+        "default: OFFPATH_ENCRYPT, else no");
     app.add_option("--store-mib", options.store_mib,
                    "Most MiB of messages that a proxy takes in before their receives are posted")
         ->check(CLI::Range(0, 1 << 20))

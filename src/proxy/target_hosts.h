@@ -15,8 +15,8 @@
 namespace offpath::proxy {
 
 struct TargetSettings {
-    bool local = true;    // whether programs on this system may have target hosts
-    bool remote = false;  // whether programs on other systems may: their code comes over the network
+    bool local = true;     // whether programs on this system may have target hosts
+    bool remote = false;   // whether programs on other systems may: their code comes over the network
     bool encrypt = false;  // then they may not, because that line is not encrypted
     kernel_host::HostConfig host, remote_host;
     std::uint64_t spin_us = 50;

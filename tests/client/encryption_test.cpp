@@ -1,4 +1,5 @@
-// Encrypted connections: jobs work as without, both sides must want them, and what is not encrypted is refused.
+// Encrypted connections: jobs work as without, both sides must want them, and what is not encrypted is
+// refused.
 #include "remote_fixture.h"
 
 #include <cstdlib>
@@ -8,7 +9,7 @@ namespace {
 
 class EncryptingDaemon : public Remote {
   protected:
-    EncryptingDaemon() { setenv("OFFPATH_ENCRYPT", "1", 1); }  // of the daemon, which the fixture starts
+    EncryptingDaemon() : Remote({"--encrypt"}) { setenv("OFFPATH_ENCRYPT", "1", 1); }  // of the ranks
     ~EncryptingDaemon() override { unsetenv("OFFPATH_ENCRYPT"); }
 };
 
@@ -24,10 +25,10 @@ TEST_F(EncryptingDaemon, ServesJobs) {
 
 TEST_F(EncryptingDaemon, RefusesWhoDoesNotEncrypt) {
     EXPECT_TRUE(all_right(1, directory.path(), here([](const Rank& me) {
-        unsetenv("OFFPATH_ENCRYPT");
-        require_words(failing_init(me, OFFPATH_ERR_ACCESS),
-                      {"the device encrypts", "--encrypt", "OFFPATH_ENCRYPT=1"});
-    })));
+                              unsetenv("OFFPATH_ENCRYPT");
+                              require_words(failing_init(me, OFFPATH_ERR_ACCESS),
+                                            {"the device encrypts", "--encrypt", "OFFPATH_ENCRYPT=1"});
+                          })));
 }
 
 // A rank on this system speaks to its daemon by a socket that no network carries.
@@ -42,18 +43,18 @@ TEST_F(EncryptingDaemon, AsksNothingOfLocalRanks) {
 
 TEST_F(Remote, RefusesWhoEncryptsAlone) {
     EXPECT_TRUE(all_right(1, directory.path(), here([](const Rank& me) {
-        setenv("OFFPATH_ENCRYPT", "1", 1);
-        require_words(failing_init(me, OFFPATH_ERR_ACCESS),
-                      {"the program encrypts", "OFFPATH_ENCRYPT=1", "--encrypt"});
-    })));
+                              setenv("OFFPATH_ENCRYPT", "1", 1);
+                              require_words(failing_init(me, OFFPATH_ERR_ACCESS),
+                                            {"the program encrypts", "OFFPATH_ENCRYPT=1", "--encrypt"});
+                          })));
 }
 
 TEST_F(EncryptingDaemon, SaysWhichSettingsDoNotGoWithIt) {
     const auto refused = [&](const char* name, const char* value, std::initializer_list<std::string> words) {
         EXPECT_TRUE(all_right(1, directory.path(), here([&](const Rank& me) {
-            setenv(name, value, 1);
-            require_words(failing_init(me, OFFPATH_ERR_INVALID), words);
-        })));
+                                  setenv(name, value, 1);
+                                  require_words(failing_init(me, OFFPATH_ERR_INVALID), words);
+                              })));
     };
     refused("OFFPATH_LINK", "both", {"OFFPATH_LINK=both", "auto, tcp or ucx"});
     refused("OFFPATH_ENCRYPT", "perhaps", {"OFFPATH_ENCRYPT"});

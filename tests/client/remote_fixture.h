@@ -81,6 +81,8 @@ inline control::RemoteHello hello_for(const Message& challenge, const control::K
 // A daemon that listens, with its own key.
 class Remote : public testing::Test {
   protected:
+    // More options of the daemon.
+    explicit Remote(std::vector<std::string> more = {}) : more_options(std::move(more)) {}
     void SetUp() override { ASSERT_TRUE(daemon.ready()) << daemon.log(); }
     void attach_to(const std::string& where, const std::string& key_file) const {
         setenv("OFFPATH_DEVICES", where.c_str(), 1);
@@ -95,7 +97,15 @@ class Remote : public testing::Test {
     }
     TemporaryDirectory directory;
     const std::string key = write_key(directory.path() + "/key");
-    DaemonProcess daemon{directory.path(), {"--listen", "127.0.0.1:0", "--key-file", key}};
+    const std::vector<std::string> more_options;
+    DaemonProcess daemon{directory.path(), options()};
+
+  private:
+    std::vector<std::string> options() const {
+        std::vector<std::string> all{"--listen", "127.0.0.1:0", "--key-file", key};
+        all.insert(all.end(), more_options.begin(), more_options.end());
+        return all;
+    }
 };
 
 // Called in a rank whose init fails. Returns the text of the error.

@@ -86,7 +86,8 @@ void as_messages(Input& input) {
             // One of the messages, perhaps again, perhaps changed.
             PlayedTransport::Sent message = a.below->sent[input.below(a.below->sent.size())];
             for (std::size_t changes = step % 4 == 2 ? 0 : input.below(4); changes > 0; --changes) {
-                Bytes& in = input.below(3) == 0 && !message.payload.empty() ? message.payload : message.header;
+                Bytes& in =
+                    input.below(3) == 0 && !message.payload.empty() ? message.payload : message.header;
                 in[input.below(in.size())] ^= static_cast<std::byte>(input.take<std::uint8_t>());
             }
             if (step % 32 == 3) message.header.resize(input.below(230));

@@ -1,6 +1,6 @@
-// network_secrecy_test clear|encrypted: what somebody on the network can read of the data that devices move. Rank 0
-// listens to all packets of the loopback device, as one who taps a cable does. The data are a random text, again and
-// again. In clear it must be seen, else the test sees nothing at all; encrypted it must not.
+// network_secrecy_test clear|encrypted: what somebody on the network can read of the data that devices move.
+// Rank 0 listens to all packets of the loopback device, as one who taps a cable does. The data are a random
+// text, again and again. In clear it must be seen, else the test sees nothing at all; encrypted it must not.
 #include "check.h"
 
 #include <arpa/inet.h>
@@ -132,7 +132,8 @@ int main(int argc, char** argv) {
     if (rank == 0) {
         compute_for(0.1);
         listener.end();
-        std::printf("%zu KiB of packets, %zu packets with the text\n", listener.bytes() >> 10, listener.found());
+        std::printf("%zu KiB of packets, %zu packets with the text\n", listener.bytes() >> 10,
+                    listener.found());
         check::that(listener.bytes() > std::size_t{message}, "the data crossed the network");
         check::that((listener.found() > 0) == clear, "the text is {}seen", clear ? "" : "not ");
     }

@@ -1,4 +1,5 @@
-// The encrypting transport on a network on which somebody reads, changes, repeats, drops and invents messages.
+// The encrypting transport on a network on which somebody reads, changes, repeats, drops and invents
+// messages.
 #include "harness.h"
 
 #include "transport/encrypted/cipher.h"
@@ -86,10 +87,12 @@ class Encrypted : public testing::Test {
         return make_encrypted_transport(std::move(below));
     }
     void pump_for(std::chrono::milliseconds time) {
-        pump({a.get(), b.get()}, [] { return false; }, time);
+        pump(
+            {a.get(), b.get()}, [] { return false; }, time);
     }
     bool arrives(std::size_t count) {
-        return pump({a.get(), b.get()}, [&] { return at_b.messages.size() == count; }, 5s);
+        return pump(
+            {a.get(), b.get()}, [&] { return at_b.messages.size() == count; }, 5s);
     }
 
     LoopbackHub hub{LoopbackConfig{}};
@@ -167,7 +170,8 @@ TEST_F(Encrypted, ALostMessageLosesThePeer) {
     b->progress();
     tap_a->tap = nullptr;
     ASSERT_EQ(a->post(*to_b, make_payload(3, 8), {}), Status::ok);
-    ASSERT_TRUE(pump({a.get(), b.get()}, [&] { return !at_b.lost.empty(); }, 10s));
+    ASSERT_TRUE(pump(
+        {a.get(), b.get()}, [&] { return !at_b.lost.empty(); }, 10s));
     EXPECT_EQ(at_b.messages.size(), 2u);
     EXPECT_EQ(at_b.lost, std::vector<Endpoint*>{to_a});
     EXPECT_EQ(b->post(*to_a, make_payload(1, 8), {}), Status::peer_lost);
@@ -176,7 +180,8 @@ TEST_F(Encrypted, ALostMessageLosesThePeer) {
 TEST_F(Encrypted, APeerThatDoesNotAnswerIsLost) {
     tap_a->tap = [](Wire& wire) { wire.header.back() ^= std::byte{1}; };
     ASSERT_EQ(a->post(*to_b, make_payload(2, 8), {}), Status::ok);
-    ASSERT_TRUE(pump({a.get(), b.get()}, [&] { return !at_b.lost.empty(); }, 10s));
+    ASSERT_TRUE(pump(
+        {a.get(), b.get()}, [&] { return !at_b.lost.empty(); }, 10s));
     EXPECT_TRUE(at_b.messages.empty());
 }
 
@@ -323,7 +328,8 @@ TEST(ReplayWindows, AcceptEachNumberOnce) {
     // Messages overtake each other by less than the window.
     for (std::size_t at = 0; at < numbers.size(); at += 4000)
         std::shuffle(numbers.begin() + static_cast<std::ptrdiff_t>(at),
-                     numbers.begin() + static_cast<std::ptrdiff_t>(std::min(at + 4000, numbers.size())), random);
+                     numbers.begin() + static_cast<std::ptrdiff_t>(std::min(at + 4000, numbers.size())),
+                     random);
     for (const std::uint64_t number : numbers) {
         ASSERT_TRUE(window.take(number));
         ASSERT_FALSE(window.take(number));

@@ -103,13 +103,13 @@ void CipherKey::encrypt(const Nonce& nonce, std::span<const std::byte> from, std
     auto* const out = reinterpret_cast<unsigned char*>(to);
     if (cipher_ == Cipher::aes256_gcm)
         crypto_aead_aes256gcm_encrypt_detached_afternm(
-            out, write_to(tag), nullptr, read_from(from), from.size(), read_from(covered), covered.size(), nullptr,
-            read_from(number),
+            out, write_to(tag), nullptr, read_from(from), from.size(), read_from(covered), covered.size(),
+            nullptr, read_from(number),
             reinterpret_cast<const crypto_aead_aes256gcm_state*>(schedule_.data()));
     else
         crypto_aead_chacha20poly1305_ietf_encrypt_detached(out, write_to(tag), nullptr, read_from(from),
-                                                           from.size(), read_from(covered), covered.size(), nullptr,
-                                                           read_from(number), read_from(key_));
+                                                           from.size(), read_from(covered), covered.size(),
+                                                           nullptr, read_from(number), read_from(key_));
 }
 
 bool CipherKey::decrypt(const Nonce& nonce, std::span<const std::byte> from, std::byte* to,
@@ -118,8 +118,8 @@ bool CipherKey::decrypt(const Nonce& nonce, std::span<const std::byte> from, std
     auto* const out = reinterpret_cast<unsigned char*>(to);
     if (cipher_ == Cipher::aes256_gcm)
         return crypto_aead_aes256gcm_decrypt_detached_afternm(
-                   out, nullptr, read_from(from), from.size(), read_from(tag), read_from(covered), covered.size(),
-                   read_from(number),
+                   out, nullptr, read_from(from), from.size(), read_from(tag), read_from(covered),
+                   covered.size(), read_from(number),
                    reinterpret_cast<const crypto_aead_aes256gcm_state*>(schedule_.data())) == 0;
     return crypto_aead_chacha20poly1305_ietf_decrypt_detached(
                out, nullptr, read_from(from), from.size(), read_from(tag), read_from(covered), covered.size(),

@@ -1,7 +1,7 @@
 // The cryptography of the encrypting transport, by libsodium: X25519 agrees on keys, BLAKE2b derives them,
 // AES-256-GCM or ChaCha20-Poly1305 encrypts. AES is used where both processors have instructions for it.
-// Keys are wiped when they end. The functions throw std::runtime_error if libsodium cannot start. Threads: any,
-// one at a time for each object.
+// Keys are wiped when they end. The functions throw std::runtime_error if libsodium cannot start. Threads:
+// any, one at a time for each object.
 #pragma once
 
 #include <array>

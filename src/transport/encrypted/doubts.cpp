@@ -52,8 +52,8 @@ void EncryptedTransport::on_answer(const Peer& peer, std::span<const std::byte> 
     found->answered = true;
     found->positions.clear();
     for (std::size_t at = 0; at + position_bytes <= header.size(); at += position_bytes)
-        found->positions.push_back({static_cast<std::uint32_t>(read_little(header, at, 4)),
-                                    read_little(header, at + 4, 8)});
+        found->positions.push_back(
+            {static_cast<std::uint32_t>(read_little(header, at, 4)), read_little(header, at + 4, 8)});
 }
 
 // Whatever the peer has sent before its answer may still come, because messages overtake each other.

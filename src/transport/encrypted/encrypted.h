@@ -11,8 +11,8 @@
 // never makes anybody wait for ever. A payload that was changed makes the peer lost at once; what fetch() has
 // written then has no meaning.
 //
-// What is sent is copied once, as it is encrypted. What is fetched is decrypted in place. Memory must be mapped
-// (checks_memory is false). Sizes and times of messages remain visible.
+// What is sent is copied once, as it is encrypted. What is fetched is decrypted in place. Memory must be
+// mapped (checks_memory is false). Sizes and times of messages remain visible.
 //
 // Threads: as the transport below.
 #pragma once
