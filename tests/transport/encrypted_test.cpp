@@ -177,6 +177,45 @@ TEST_F(Encrypted, ALostMessageLosesThePeer) {
     EXPECT_EQ(b->post(*to_a, make_payload(1, 8), {}), Status::peer_lost);
 }
 
+// Nothing that was changed arrives. Only the numbers of later messages show that one is missing.
+TEST_F(Encrypted, ADroppedMessageLosesThePeer) {
+    tap_a->tap = [](Wire& wire) { wire.copies = 0; };
+    ASSERT_EQ(a->post(*to_b, make_payload(1, 8), {}), Status::ok);
+    tap_a->tap = nullptr;
+    ASSERT_EQ(a->post(*to_b, make_payload(2, 8), {}), Status::ok);
+    ASSERT_TRUE(arrives(1));
+    ASSERT_TRUE(pump(
+        {a.get(), b.get()}, [&] { return !at_b.lost.empty(); }, 10s));
+    EXPECT_EQ(at_b.lost, std::vector<Endpoint*>{to_a});
+}
+
+// A message that is late, but comes, does no harm. Nor does one that was dropped on a connection that the
+// peer has given up since.
+TEST_F(Encrypted, LateMessagesAndOldConnectionsHarmNobody) {
+    Wire late;
+    tap_a->tap = [&](Wire& wire) {
+        late = wire;
+        wire.copies = 0;
+    };
+    ASSERT_EQ(a->post(*to_b, make_payload(1, 8), {}), Status::ok);
+    tap_a->tap = nullptr;
+    ASSERT_EQ(a->post(*to_b, make_payload(2, 8), {}), Status::ok);
+    pump_for(700ms);
+    tap_a->tap = [&](Wire& wire) { wire = late; };
+    ASSERT_EQ(a->post(*to_b, make_payload(3, 8), {}), Status::ok);  // the late one in its place
+    tap_a->tap = nullptr;
+    ASSERT_EQ(a->post(*to_b, make_payload(4, 8), {}), Status::ok);  // leaves a gap
+    ASSERT_TRUE(arrives(3));
+    a->disconnect(to_b);
+    ASSERT_EQ(a->connect(b->address(), &to_b), Status::ok);
+    ASSERT_EQ(a->post(*to_b, make_payload(5, 8), {}), Status::ok);
+    ASSERT_TRUE(arrives(4));
+    pump_for(2000ms);
+    EXPECT_TRUE(at_b.lost.empty());
+    ASSERT_EQ(a->post(*to_b, make_payload(6, 8), {}), Status::ok);
+    EXPECT_TRUE(arrives(5));
+}
+
 TEST_F(Encrypted, APeerThatDoesNotAnswerIsLost) {
     tap_a->tap = [](Wire& wire) { wire.header.back() ^= std::byte{1}; };
     ASSERT_EQ(a->post(*to_b, make_payload(2, 8), {}), Status::ok);

@@ -35,6 +35,8 @@ void EncryptedTransport::on_message(const Incoming& message) {
     }
     // Only now is the sender known to have this key.
     if (peers_.try_emplace(clear.sender, peer).second) forget_strangers();
+    if (const Position here{clear.nonce.stream, clear.nonce.number}; !peer->has_all(here.stream, here.next))
+        doubt(peer, here);
     deliver(message, std::span(header).first(bytes), clear, peer, *keys);
 }
 

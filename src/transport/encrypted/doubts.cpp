@@ -1,6 +1,7 @@
-// Somebody on the network can change or feign messages. One that was feigned harms nobody. One that was
-// changed is missing, and whoever waits for it would wait for ever. This side cannot see which of the two it
-// was, so it asks the peer for the numbers of what it has sent.
+// Somebody on the network can change, feign and drop messages. One that was feigned harms nobody. One that
+// was changed or dropped is missing, and whoever waits for it would wait for ever. This side cannot see which
+// of them it was, and messages that overtake others leave gaps, too. So it asks the peer for the numbers of
+// what it has sent: at once after a message that cannot be right, and after some time because of a gap.
 #include "base/clock.h"
 #include "base/little_endian.h"
 #include "base/log.h"
@@ -11,6 +12,12 @@
 #include <utility>
 
 namespace offpath::transport::encrypted {
+namespace {
+
+// How long a gap may last before the peer is asked. Messages that overtake others close theirs much sooner.
+constexpr std::uint64_t gap_patience_ns = 500'000'000;
+
+}  // namespace
 
 EncryptedEndpoint* EncryptedTransport::endpoint_to(const Peer& peer) {
     const auto found = std::ranges::find_if(
@@ -22,13 +29,20 @@ void EncryptedTransport::say(EncryptedEndpoint& to, Kind kind, std::span<const s
     (void)sent(to, below_->post(*to.below, encrypt(to, kind, header, {}, nullptr), {}));
 }
 
-void EncryptedTransport::doubt(const std::shared_ptr<Peer>& peer) {
-    if (lost_after_ns() == UINT64_MAX || std::ranges::find(doubts_, peer, &Doubt::peer) != doubts_.end())
-        return;
-    EncryptedEndpoint* const to = endpoint_to(*peer);
-    if (to == nullptr) return;
-    doubts_.push_back({peer, now_ns(), false, {}});
+void EncryptedTransport::doubt(const std::shared_ptr<Peer>& peer, const Position& gap) {
+    if (lost_after_ns() == UINT64_MAX || endpoint_to(*peer) == nullptr) return;
+    auto known = std::ranges::find(doubts_, peer, &Doubt::peer);
+    if (known == doubts_.end()) known = doubts_.insert(doubts_.end(), Doubt{peer, now_ns(), gap, {}, {}, {}});
+    if (gap.next == 0 && !known->asked) ask(*known);
+}
+
+bool EncryptedTransport::ask(Doubt& doubt) {
+    EncryptedEndpoint* const to = endpoint_to(*doubt.peer);
+    if (to == nullptr) return false;
+    doubt.asked = true;
+    doubt.since_ns = now_ns();
     say(*to, Kind::question, {});
+    return true;
 }
 
 void EncryptedTransport::answer(const Peer& peer) {
@@ -56,19 +70,26 @@ void EncryptedTransport::on_answer(const Peer& peer, std::span<const std::byte> 
             {static_cast<std::uint32_t>(read_little(header, at, 4)), read_little(header, at + 4, 8)});
 }
 
-// Whatever the peer has sent before its answer may still come, because messages overtake each other.
+bool EncryptedTransport::is_settled(Doubt& doubt, std::uint64_t now_ns) {
+    const auto has_come = [&](const Position& position) {
+        return doubt.peer->has_all(position.stream, position.next);
+    };
+    if (!doubt.asked) {
+        if (has_come(doubt.gap)) return true;
+        return now_ns - doubt.since_ns > gap_patience_ns && !ask(doubt);
+    }
+    // Whatever the peer has sent before its answer may still come, because messages overtake each other.
+    return doubt.answered && std::ranges::all_of(doubt.positions, has_come);
+}
+
 void EncryptedTransport::settle_doubts() {
     const std::uint64_t now = now_ns();
     for (std::size_t i = doubts_.size(); i-- > 0;) {
-        const Doubt& each = doubts_[i];
-        const bool complete =
-            each.answered && std::ranges::all_of(each.positions, [&](const Position& position) {
-                return each.peer->has_all(position.stream, position.next);
-            });
-        if (!complete && now - each.since_ns < lost_after_ns()) continue;
-        const Doubt settled = std::move(doubts_[i]);
+        const bool settled = is_settled(doubts_[i], now);
+        if (!settled && (!doubts_[i].asked || now < doubts_[i].since_ns + lost_after_ns())) continue;
+        const std::shared_ptr<Peer> peer = doubts_[i].peer;
         doubts_.erase(doubts_.begin() + static_cast<std::ptrdiff_t>(i));
-        if (!complete) lose(*settled.peer, "a message from it was changed, and did not come again");
+        if (!settled) lose(*peer, "a message from it was changed or dropped, and did not come again");
     }
 }
 

@@ -6,10 +6,10 @@
 // the ranks of a job, by the host's MPI, or the handshake of a remote attach. Keys end with their transports.
 //
 // A message that was changed, or that its peer has not sent, is dropped and logged, and so is one that comes
-// twice. Then this side asks the peer how much it has sent. If something is missing and does not come within
-// the time of OFFPATH_LOST_AFTER_S, the peer is lost. So a change on the network never gives wrong data, and
-// never makes anybody wait for ever. A payload that was changed makes the peer lost at once; what fetch() has
-// written then has no meaning.
+// twice. If a message may be missing, this side asks the peer how much it has sent. If something is missing
+// and does not come within the time of OFFPATH_LOST_AFTER_S, the peer is lost. So a change on the network
+// never gives wrong data, and does not make anybody wait for ever. A payload that was changed makes the peer
+// lost at once; what fetch() has written then has no meaning.
 //
 // What is sent is copied once, as it is encrypted. What is fetched is decrypted in place. Memory must be
 // mapped (checks_memory is false). Sizes and times of messages remain visible.

@@ -70,11 +70,12 @@ class EncryptedTransport final : public Transport, Handler {
         std::size_t bytes = 0;
         std::byte* destination = nullptr;
     };
-    // A peer of which something came that cannot be right.
+    // A peer whose messages may not all have come.
     struct Doubt {
         std::shared_ptr<Peer> peer;
         std::uint64_t since_ns = 0;
-        bool answered = false;
+        Position gap;  // not all messages before this one have come; without `next`: something was changed
+        bool asked = false, answered = false;
         std::vector<Position> positions;  // what the peer says that it has sent
     };
 
@@ -103,9 +104,12 @@ class EncryptedTransport final : public Transport, Handler {
 
     EncryptedEndpoint* endpoint_to(const Peer& peer);
     void say(EncryptedEndpoint& to, Kind kind, std::span<const std::byte> header);
-    void doubt(const std::shared_ptr<Peer>& peer);
+    void doubt(const std::shared_ptr<Peer>& peer, const Position& gap = {});
+    // False: there is no way to ask.
+    bool ask(Doubt& doubt);
     void answer(const Peer& peer);
     void on_answer(const Peer& peer, std::span<const std::byte> header);
+    bool is_settled(Doubt& doubt, std::uint64_t now_ns);
     void settle_doubts();
     void lose(const Peer& peer, const char* why);
     unsigned report_losses();
