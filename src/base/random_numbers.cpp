@@ -1,22 +1,11 @@
 #include "base/random_numbers.h"
 
 #include "base/little_endian.h"
-
-#include <sodium.h>
+#include "base/sodium_calls.h"
 
 #include <cstring>
-#include <stdexcept>
 
 namespace offpath {
-namespace {
-
-void prepare() {
-    static const int ready = sodium_init();
-    if (ready < 0) throw std::runtime_error("libsodium cannot be initialised: no source of random numbers");
-}
-
-}  // namespace
-
 RandomNumbers::~RandomNumbers() {
     sodium_memzero(numbers_.data(), sizeof numbers_);
 }
@@ -25,7 +14,7 @@ void RandomNumbers::fill() {
     std::array<unsigned char, crypto_stream_chacha20_KEYBYTES> key;
     static_assert(sizeof key == key_words * sizeof(std::uint64_t));
     if (!seeded_) {
-        prepare();
+        sodium::start();
         if (seed_.has_value()) {
             key.fill(0);
             std::memcpy(key.data(), &*seed_, sizeof *seed_);
@@ -46,7 +35,7 @@ void RandomNumbers::fill() {
 
 std::uint64_t keyed_word(std::span<const std::byte, 32> secret, std::span<const std::byte> message) {
     static_assert(crypto_auth_hmacsha256_KEYBYTES == 32);
-    prepare();
+    sodium::start();
     std::array<std::byte, crypto_auth_hmacsha256_BYTES> hash;
     crypto_auth_hmacsha256(reinterpret_cast<unsigned char*>(hash.data()),
                            reinterpret_cast<const unsigned char*>(message.data()), message.size(),

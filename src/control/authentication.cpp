@@ -1,16 +1,15 @@
 #include "control/authentication.h"
 
 #include "base/file_descriptor.h"
+#include "base/sodium_calls.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
 #include <string_view>
 
 namespace offpath::control {
@@ -19,34 +18,22 @@ namespace {
 static_assert(sizeof(Mac) == crypto_auth_hmacsha256_BYTES);
 static_assert(sizeof(Secret) == crypto_auth_hmacsha256_BYTES);
 
-void prepare() {
-    static const int ready = sodium_init();
-    if (ready < 0) throw std::runtime_error("libsodium cannot be initialised: no source of random numbers");
-}
-
-const unsigned char* raw(std::span<const std::byte> bytes) {
-    return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-unsigned char* raw(std::span<std::byte> bytes) {
-    return reinterpret_cast<unsigned char*>(bytes.data());
-}
-
 class Hmac {
   public:
     explicit Hmac(std::span<const std::byte> key) {
-        prepare();
-        crypto_auth_hmacsha256_init(&state_, raw(key), key.size());
+        sodium::start();
+        crypto_auth_hmacsha256_init(&state_, sodium::in(key), key.size());
     }
     ~Hmac() { sodium_memzero(&state_, sizeof state_); }
     Hmac(const Hmac&) = delete;
     Hmac& operator=(const Hmac&) = delete;
     Hmac& add(std::span<const std::byte> bytes) {
-        crypto_auth_hmacsha256_update(&state_, raw(bytes), bytes.size());
+        crypto_auth_hmacsha256_update(&state_, sodium::in(bytes), bytes.size());
         return *this;
     }
     std::array<std::byte, 32> end() {
         std::array<std::byte, 32> result;
-        crypto_auth_hmacsha256_final(&state_, raw(std::span<std::byte>(result)));
+        crypto_auth_hmacsha256_final(&state_, sodium::out(result));
         return result;
     }
 
@@ -125,21 +112,21 @@ Secret fabric_secret(const Secret& job) {
 }
 
 Secret draw_secret() {
-    prepare();
+    sodium::start();
     Secret secret;
     randombytes_buf(secret.data(), secret.size());
     return secret;
 }
 
 Nonce draw_nonce() {
-    prepare();
+    sodium::start();
     Nonce nonce;
     randombytes_buf(nonce.data(), nonce.size());
     return nonce;
 }
 
 std::uint64_t draw_token() {
-    prepare();
+    sodium::start();
     std::uint64_t token = 0;
     while (token == 0)
         randombytes_buf(&token, sizeof token);

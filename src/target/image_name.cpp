@@ -1,8 +1,6 @@
 #include "target/image_name.h"
 
-#include <sodium.h>
-
-#include <stdexcept>
+#include "base/sodium_calls.h"
 
 namespace offpath::target {
 namespace {
@@ -12,23 +10,13 @@ constexpr Purpose of_content{'o', 'f', 'f', 'p', 'a', 't', 'h', ' ', 'i', 'm', '
 constexpr Purpose of_name{'o', 'f', 'f', 'p', 'a', 't', 'h', ' ', 'n', 'a', 'm', 'e'};
 constexpr Purpose of_proof{'o', 'f', 'f', 'p', 'a', 't', 'h', ' ', 'p', 'r', 'o', 'o', 'f'};
 
-const unsigned char* raw(std::span<const std::byte> bytes) {
-    return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-
 std::array<std::byte, 32> hash(const Purpose& purpose, std::span<const std::byte> data,
                                std::span<const std::byte> key) {
     std::array<std::byte, 32> result;
-    crypto_generichash_blake2b_salt_personal(reinterpret_cast<unsigned char*>(result.data()), result.size(),
-                                             raw(data), data.size(), key.empty() ? nullptr : raw(key),
-                                             key.size(), nullptr, purpose.data());
+    crypto_generichash_blake2b_salt_personal(sodium::out(result), result.size(), sodium::in(data),
+                                             data.size(), key.empty() ? nullptr : sodium::in(key), key.size(),
+                                             nullptr, purpose.data());
     return result;
-}
-
-// libsodium chooses the code for this processor when it is initialised.
-void choose_code() {
-    static const int ready = sodium_init();
-    if (ready < 0) throw std::runtime_error("libsodium cannot be initialised: no source of random numbers");
 }
 
 }  // namespace
@@ -38,7 +26,7 @@ struct ImageHash::State {
 };
 
 ImageHash::ImageHash() : state_(std::make_unique<State>()) {
-    choose_code();
+    sodium::start();
     crypto_generichash_blake2b_init_salt_personal(&state_->state, nullptr, 0, sizeof(ImageSecret), nullptr,
                                                   of_content.data());
 }
@@ -46,13 +34,12 @@ ImageHash::ImageHash() : state_(std::make_unique<State>()) {
 ImageHash::~ImageHash() = default;
 
 void ImageHash::add(std::span<const std::byte> piece) {
-    crypto_generichash_blake2b_update(&state_->state, raw(piece), piece.size());
+    crypto_generichash_blake2b_update(&state_->state, sodium::in(piece), piece.size());
 }
 
 ImageSecret ImageHash::secret() {
     ImageSecret result;
-    crypto_generichash_blake2b_final(&state_->state, reinterpret_cast<unsigned char*>(result.data()),
-                                     result.size());
+    crypto_generichash_blake2b_final(&state_->state, sodium::out(result), result.size());
     return result;
 }
 
