@@ -353,7 +353,10 @@ void Daemon::accept_clients() {
             return;
         }
         control::Credentials peer;
-        if (control::peer_credentials(client.get(), peer) != Status::ok) continue;
+        if (control::peer_credentials(client.get(), peer) != Status::ok) {
+            refused(0, std::string("the system does not say who connects: ") + std::strerror(errno));
+            continue;
+        }
         if (peer.uid != geteuid() && peer.uid != 0) {
             const std::string why =
                 fmt::format("this offpathd serves user {} only, not {}", geteuid(), peer.uid);

@@ -92,10 +92,13 @@ void TargetHosts::serve(Newcomer newcomer) {
         const ImageCache& cache = images_.cache();
         welcome.images = {static_cast<std::uint32_t>(cache.images()), cache.bytes(), cache.limit_bytes(),
                           images_.found(), cache.dropped()};
-        if (newcomer.hello.purpose == control::Purpose::target_facts)
-            (void)send_welcome(newcomer, welcome, {});
-        else
+        if (newcomer.hello.purpose == control::Purpose::target_facts) {
+            if (const Status sent = send_welcome(newcomer, welcome, {}); sent != Status::ok)
+                log::warn(Code::client_lost, "{} does not get this device's facts: {}", name,
+                          to_string(sent));
+        } else {
             status = start(newcomer, welcome, why);
+        }
     }
     if (status == Status::ok) return;
     log::error(Code::target_region, "{}: no target host: {}", name, why);

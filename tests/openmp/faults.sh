@@ -29,10 +29,10 @@ none_left() {
 
 if [ "$attach" = remote ]; then
     (umask 077 && head -c 32 /dev/urandom >"$dir/key")
-    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --listen 127.0.0.1:0 --key-fd 9 --allow-images 9< <(cat "$dir/key")
+    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --log-level debug --listen 127.0.0.1:0 --key-fd 9 --allow-images 9< <(cat "$dir/key")
     use_device "$dir/s"
 else
-    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0
+    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --log-level debug
     export OFFPATH_DIR=$dir/s
 fi
 ends crash 'device dpu0: .*_main_l[0-9]* ended with signal 11'
@@ -144,7 +144,7 @@ fi
 end_daemon
 
 # The device's own limit, and that of a program, which comes first.
-start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --kernel-seconds 1
+start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --log-level debug --kernel-seconds 1
 ends endless 'device dpu0: .*_main_l[0-9]* did not end within offpathd --kernel-seconds=1'
 OFFPATH_REGION_SECONDS=2 ends endless 'device dpu0: .*did not end within OFFPATH_REGION_SECONDS=2'
 end_daemon
@@ -158,7 +158,7 @@ OFFPATH=off timeout 10 "$program" >"$dir/off.txt" 2>"$dir/off.log" || fail "swit
 [ ! -s "$dir/off.log" ] || fail "switched off, something is said"
 
 # The administrator allows no code of programs.
-start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --no-kernels
+start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --log-level debug --no-kernels
 timeout 10 "$program" >"$dir/refused.txt" 2>"$dir/refused.log" || fail "refused, the program fails"
 grep -q 'runs no code of programs (offpathd --no-kernels); target regions run on the host' "$dir/refused.log" || fail "the refusal is not told"
 rm "$dir/refused.log"
