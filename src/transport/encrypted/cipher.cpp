@@ -14,6 +14,15 @@ static_assert(tag_bytes == crypto_aead_chacha20poly1305_ietf_ABYTES &&
 static_assert(sizeof(PublicKey) == crypto_scalarmult_BYTES && sizeof(PublicKey) == crypto_box_PUBLICKEYBYTES);
 static_assert(crypto_aead_chacha20poly1305_ietf_NPUBBYTES == 12 && crypto_aead_aes256gcm_NPUBBYTES == 12);
 
+// libsodium takes no null pointer, not even for nothing.
+std::byte nothing;
+unsigned char* room(std::byte* to) {
+    return reinterpret_cast<unsigned char*>(to != nullptr ? to : &nothing);
+}
+const unsigned char* content(std::span<const std::byte> from) {
+    return reinterpret_cast<const unsigned char*>(from.data() != nullptr ? from.data() : &nothing);
+}
+
 std::array<std::byte, 12> bytes_of(const Nonce& nonce) {
     std::array<std::byte, 12> bytes;
     write_little(bytes, 0, nonce.stream, 4);
@@ -86,7 +95,7 @@ CipherKey::~CipherKey() {
 void CipherKey::encrypt(const Nonce& nonce, std::span<const std::byte> from, std::byte* to,
                         std::span<const std::byte> covered, Tag& tag) const {
     const auto number = bytes_of(nonce);
-    auto* const out = reinterpret_cast<unsigned char*>(to);
+    unsigned char* const out = room(to);
     if (cipher_ == Cipher::aes256_gcm)
         crypto_aead_aes256gcm_encrypt_detached_afternm(
             out, sodium::out(tag), nullptr, sodium::in(from), from.size(), sodium::in(covered),
@@ -101,15 +110,15 @@ void CipherKey::encrypt(const Nonce& nonce, std::span<const std::byte> from, std
 bool CipherKey::decrypt(const Nonce& nonce, std::span<const std::byte> from, std::byte* to,
                         std::span<const std::byte> covered, const Tag& tag) const {
     const auto number = bytes_of(nonce);
-    auto* const out = reinterpret_cast<unsigned char*>(to);
+    unsigned char* const out = room(to);
     if (cipher_ == Cipher::aes256_gcm)
         return crypto_aead_aes256gcm_decrypt_detached_afternm(
-                   out, nullptr, sodium::in(from), from.size(), sodium::in(tag), sodium::in(covered),
+                   out, nullptr, content(from), from.size(), sodium::in(tag), sodium::in(covered),
                    covered.size(), sodium::in(number),
                    reinterpret_cast<const crypto_aead_aes256gcm_state*>(schedule_.data())) == 0;
     return crypto_aead_chacha20poly1305_ietf_decrypt_detached(
-               out, nullptr, sodium::in(from), from.size(), sodium::in(tag), sodium::in(covered),
-               covered.size(), sodium::in(number), sodium::in(key_)) == 0;
+               out, nullptr, content(from), from.size(), sodium::in(tag), sodium::in(covered), covered.size(),
+               sodium::in(number), sodium::in(key_)) == 0;
 }
 
 }  // namespace offpath::transport::encrypted
