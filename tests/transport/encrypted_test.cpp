@@ -311,17 +311,52 @@ TEST_F(Encrypted, AllOrNobodyEncrypts) {
     EXPECT_FALSE(is_encrypted_address(plain->address()));
 }
 
+// One of many peers to which this side has not connected sends on after that.
 TEST_F(Encrypted, ServesManyStrangers) {
-    for (std::size_t i = 1; i <= 600; ++i) {
-        Tapped* tapped = nullptr;
+    Tapped* tapped = nullptr;
+    const auto early = make(&tapped);
+    Recorder at_early;
+    early->set_handler(&at_early);
+    Endpoint* from_early = nullptr;
+    ASSERT_EQ(early->connect(b->address(), &from_early), Status::ok);
+    for (std::size_t i = 1; i <= 3; ++i) {
+        ASSERT_EQ(early->post(*from_early, make_payload(i, 8), {}), Status::ok);
+        ASSERT_TRUE(arrives(i));
+    }
+    for (std::size_t i = 4; i <= 1000; ++i) {
         const auto one = make(&tapped);
         Endpoint* there = nullptr;
         ASSERT_EQ(one->connect(b->address(), &there), Status::ok);
         ASSERT_EQ(one->post(*there, make_payload(i, 8), make_payload(i, 8)), Status::ok);
         ASSERT_TRUE(arrives(i));
     }
+    Endpoint* to_early = nullptr;
+    ASSERT_EQ(b->connect(early->address(), &to_early), Status::ok);
+    ASSERT_EQ(early->post(*from_early, make_payload(1, 8), {}), Status::ok);
+    ASSERT_TRUE(arrives(1001));
+    pump(
+        {early.get(), b.get()}, [] { return false; }, 2000ms);
+    EXPECT_TRUE(at_b.lost.empty());
     ASSERT_EQ(a->post(*to_b, make_payload(1, 8), {}), Status::ok);
-    EXPECT_TRUE(arrives(601));
+    EXPECT_TRUE(arrives(1002));
+}
+
+// A doubt does not outlive the connections of its peer.
+TEST_F(Encrypted, DoubtsEndWithTheirConnections) {
+    tap_a->tap = [](Wire& wire) { wire.header.back() ^= std::byte{1}; };
+    ASSERT_EQ(a->post(*to_b, make_payload(1, 8), {}), Status::ok);
+    tap_b->tap = [](Wire& wire) { wire.copies = 0; };  // the question does not come
+    b->progress();
+    tap_b->tap = nullptr;
+    b->disconnect(to_a);
+    tap_a->tap = nullptr;
+    a->disconnect(to_b);
+    ASSERT_EQ(a->connect(b->address(), &to_b), Status::ok);
+    ASSERT_EQ(b->connect(a->address(), &to_a), Status::ok);
+    ASSERT_EQ(a->post(*to_b, make_payload(2, 8), {}), Status::ok);
+    ASSERT_TRUE(arrives(1));
+    pump_for(1500ms);
+    EXPECT_TRUE(at_b.lost.empty());
 }
 
 TEST(EncryptionKeys, AgreeAndNoticeChanges) {

@@ -16,8 +16,10 @@ namespace {
 
 // Larger buffers are not kept for the next message.
 constexpr std::size_t most_kept_bytes = std::size_t{1} << 20;
-// Peers to which no endpoint leads. More are forgotten, the least recently used first.
-constexpr std::size_t max_strangers = 256;
+// Peers to which no endpoint leads: proxies that send here and get no answer. More are forgotten, the least
+// recently used first. One that was forgotten, and to which this side then connects, counts as lost, because
+// its first messages seem to be missing. So there is room for those of a large job.
+constexpr std::size_t max_strangers = 8192;
 
 }  // namespace
 
@@ -41,12 +43,13 @@ std::string EncryptedTransport::describe() const {
 
 std::shared_ptr<Peer> EncryptedTransport::peer_of(const PublicKey& key) {
     const auto known = peers_.find(key);
-    if (known == peers_.end()) return Peer::make(keys_, key);
-    known->second->last_use = ++uses_;
-    return known->second;
+    std::shared_ptr<Peer> peer = known != peers_.end() ? known->second : Peer::make(keys_, key);
+    if (peer != nullptr) peer->last_use = ++uses_;
+    return peer;
 }
 
 void EncryptedTransport::forget_strangers() {
+    if (peers_.size() <= max_strangers) return;
     const auto is_stranger = [](const auto& entry) { return entry.second->endpoints == 0; };
     if (static_cast<std::size_t>(std::ranges::count_if(peers_, is_stranger)) <= max_strangers) return;
     auto oldest = peers_.end();
@@ -84,7 +87,9 @@ Status EncryptedTransport::connect(std::span<const std::byte> bytes, Endpoint** 
 void EncryptedTransport::disconnect(Endpoint* endpoint) {
     EncryptedEndpoint& gone = ours(*endpoint);
     if (gone.below != nullptr) below_->disconnect(std::exchange(gone.below, nullptr));
-    --gone.peer->endpoints;
+    // A question may stay without an answer now.
+    if (--gone.peer->endpoints == 0)
+        std::erase_if(doubts_, [&](const Doubt& each) { return each.peer == gone.peer; });
     std::erase(losses_, &gone);
     std::erase_if(endpoints_, [&](const auto& each) { return each.get() == &gone; });
     forget_strangers();
