@@ -1,7 +1,6 @@
 #include "greedy.h"
 
 #include "control/limits.h"
-#include "control/socket.h"
 #include "schedule/builder.h"
 #include "schedule/wire.h"
 
@@ -114,11 +113,11 @@ std::size_t take_regions(Session& session) {
     for (std::size_t i = 0; i < max_regions; ++i) {
         const int descriptors[] = {file.get()};
         const control::RegisterRegion request{i + 1, begin + i * bytes, bytes};
-        expect(control::send_message(session.socket(), request, descriptors) == Status::ok, "a region");
+        expect(session.socket().send(request, descriptors) == Status::ok, "a region");
         control::Message message;
         std::vector<FileDescriptor> none;
         std::string problem;
-        expect(control::receive_message(session.socket(), 8000, message, none, problem) == Status::ok,
+        expect(session.socket().receive(8000, message, none, problem) == Status::ok,
                "an answer about a region");
         const auto* reply = std::get_if<control::RegionReply>(&message);
         expect(reply != nullptr && reply->status == Status::ok, "a region");
@@ -151,7 +150,7 @@ void GreedySessions::hold(const Target& target, const char* name, std::uint32_t 
     held_[name] = take(session);
     // The answer shows that everything before it was executed, and that the session is still there.
     make_window(session, UINT64_MAX);
-    expect(!control::peer_closed(session.socket()), name);
+    expect(!session.socket().peer_closed(), name);
 }
 
 void GreedySessions::fill(const Target& target) {

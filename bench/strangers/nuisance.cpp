@@ -1,7 +1,5 @@
 #include "nuisance.h"
 
-#include "control/socket.h"
-
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,11 +11,21 @@
 namespace strangers {
 
 using namespace offpath;
+using control::MessageSocket;
 
 namespace {
 
 constexpr int answer_ms = 8000;
 constexpr std::uint64_t malformed_job = 0xbad00;
+
+// The daemon's next message. A Goodbye stands for the end of the connection.
+control::Message answer(MessageSocket& socket) {
+    control::Message message = control::Goodbye{};
+    std::vector<FileDescriptor> descriptors;
+    std::string problem;
+    (void)socket.receive(answer_ms, message, descriptors, problem);
+    return message;
+}
 
 void write_all(int socket, std::span<const std::byte> bytes) {
     (void)send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -50,32 +58,16 @@ Malformed::Malformed(const Target& target) : target_(target) {
         throw std::runtime_error(problem);
 }
 
-void Malformed::say_locally(std::span<const std::byte> bytes) {
-    const FileDescriptor socket = connect_locally(target_);
-    write_all(socket.get(), bytes);
-    control::Message message;
-    std::vector<FileDescriptor> descriptors;
-    std::string problem;
-    (void)control::receive_message(socket.get(), answer_ms, message, descriptors, problem);
-}
-
-void Malformed::say_over_tcp(std::span<const std::byte> bytes) {
-    control::MessageSocket socket = control::MessageSocket::over_tcp(connect_over_tcp(target_));
-    control::Message message;
-    std::vector<FileDescriptor> descriptors;
-    std::string problem;
-    (void)socket.receive(answer_ms, message, descriptors, problem);  // the challenge
+void Malformed::say(MessageSocket socket, std::span<const std::byte> bytes) {
+    if (socket.remote()) (void)answer(socket);  // the challenge
     write_all(socket.fd(), bytes);
-    (void)socket.receive(answer_ms, message, descriptors, problem);
+    (void)answer(socket);
 }
 
 // With the key it gets as far as the address of its link, which is none.
 void Malformed::introduce_itself(bool with_the_key) {
-    control::MessageSocket socket = control::MessageSocket::over_tcp(connect_over_tcp(target_));
-    control::Message message;
-    std::vector<FileDescriptor> descriptors;
-    std::string problem;
-    if (socket.receive(answer_ms, message, descriptors, problem) != Status::ok) return;
+    MessageSocket socket = MessageSocket::over_tcp(connect_over_tcp(target_));
+    const control::Message message = answer(socket);
     const auto* challenge = std::get_if<control::Challenge>(&message);
     if (challenge == nullptr) return;
     control::RemoteHello hello;
@@ -88,7 +80,7 @@ void Malformed::introduce_itself(bool with_the_key) {
                                        : control::draw_secret();
     hello.mac = control::handshake_mac(secret, challenge->nonce, hello.nonce, hello);
     (void)socket.send(hello);
-    (void)socket.receive(answer_ms, message, descriptors, problem);
+    (void)answer(socket);
 }
 
 // It is accepted, and then sends what no client sends.
@@ -98,10 +90,7 @@ void Malformed::misuse_a_session() {
     command.team = 99;
     (void)session.post(command);
     session.ring();
-    control::Message message;
-    std::vector<FileDescriptor> descriptors;
-    std::string problem;
-    (void)control::receive_message(session.socket(), answer_ms, message, descriptors, problem);
+    (void)answer(session.socket());
 }
 
 void Malformed::send_next() {
@@ -113,19 +102,19 @@ void Malformed::send_next() {
     switch (sent_++ % 8) {
         case 0:
             ++by_kind_["noise"];
-            return say_locally(noise);
+            return say(MessageSocket::over_unix(connect_locally(target_)), noise);
         case 1:
             ++by_kind_["noise over TCP"];
-            return say_over_tcp(noise);
+            return say(MessageSocket::over_tcp(connect_over_tcp(target_)), noise);
         case 2:
             ++by_kind_["too long"];
-            return say_locally(too_long);
+            return say(MessageSocket::over_unix(connect_locally(target_)), too_long);
         case 3:
             ++by_kind_["another protocol"];
-            return say_over_tcp(std::as_bytes(std::span(http)));
+            return say(MessageSocket::over_tcp(connect_over_tcp(target_)), std::as_bytes(std::span(http)));
         case 4:
             ++by_kind_["another version"];
-            return say_locally(other_version);
+            return say(MessageSocket::over_unix(connect_locally(target_)), other_version);
         case 5:
             ++by_kind_["without the key"];
             return introduce_itself(false);

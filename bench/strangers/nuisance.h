@@ -40,8 +40,7 @@ class Malformed {
     const std::map<std::string, unsigned>& by_kind() const { return by_kind_; }
 
   private:
-    void say_locally(std::span<const std::byte> bytes);
-    void say_over_tcp(std::span<const std::byte> bytes);
+    static void say(offpath::control::MessageSocket socket, std::span<const std::byte> bytes);
     void introduce_itself(bool with_the_key);
     void misuse_a_session();
 

@@ -39,7 +39,7 @@ FileDescriptor connect_over_tcp(const Target& target) {
 }
 
 Session::Session(const Target& target, std::uint64_t job, std::uint32_t job_ranks)
-    : socket_(connect_locally(target)) {
+    : socket_(control::MessageSocket::over_unix(connect_locally(target))) {
     control::Hello hello;
     hello.job_high = job;
     hello.job_size = job_ranks;
@@ -48,19 +48,17 @@ Session::Session(const Target& target, std::uint64_t job, std::uint32_t job_rank
     control::Message message;
     std::vector<FileDescriptor> descriptors;
     std::string problem;
-    Status status = control::send_message(socket_.get(), hello);
-    if (status == Status::ok)
-        status = control::receive_message(socket_.get(), patience_ms, message, descriptors, problem);
+    Status status = socket_.send(hello);
+    if (status == Status::ok) status = socket_.receive(patience_ms, message, descriptors, problem);
     const auto* welcome = std::get_if<control::Welcome>(&message);
     control::ChannelMemory memory;
     if (status != Status::ok || welcome == nullptr || descriptors.size() < 2 ||
         control::ChannelMemory::map(descriptors[0].get(), memory) != Status::ok)
         throw std::runtime_error(
             fmt::format("the daemon does not accept a session: {} {}", to_string(status), problem));
-    proxy_ = welcome->proxy;
     channel_ = std::make_unique<control::SharedClientChannel>(std::move(memory), std::move(descriptors[1]));
     constexpr std::uint32_t part = control::max_part_bytes / sizeof(std::uint64_t);
-    const std::vector<std::uint64_t> proxies(std::min(part, job_ranks), proxy_);
+    const std::vector<std::uint64_t> proxies(std::min(part, job_ranks), welcome->proxy);
     for (std::uint32_t first = 0; first < job_ranks; first += part) {
         const auto some = std::span<const std::uint64_t>(proxies).first(std::min(part, job_ranks - first));
         if (!post(control::Ranks{first, pack(some)})) throw std::runtime_error("the daemon ended a session");
@@ -72,7 +70,7 @@ bool Session::post(const control::Command& command) {
     while (channel_->post(command) == Status::retry) {
         channel_->ring();
         usleep(100);
-        if (bench::now_s() > end || control::peer_closed(socket_.get())) return false;
+        if (bench::now_s() > end || socket_.peer_closed()) return false;
     }
     return true;
 }

@@ -29,13 +29,11 @@ class Session {
     // Waits until the completion of this slot is there. False: it does not come within some seconds.
     bool wait(std::uint32_t slot);
     offpath::control::ClientChannel& channel() { return *channel_; }
-    int socket() const { return socket_.get(); }
-    std::uint64_t proxy() const { return proxy_; }
+    offpath::control::MessageSocket& socket() { return socket_; }
 
   private:
-    offpath::FileDescriptor socket_;
+    offpath::control::MessageSocket socket_;
     std::unique_ptr<offpath::control::ClientChannel> channel_;
-    std::uint64_t proxy_ = 0;
 };
 
 }  // namespace strangers

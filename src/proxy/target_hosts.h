@@ -17,7 +17,7 @@ namespace offpath::proxy {
 struct TargetSettings {
     bool local = true;     // whether programs on this system may have target hosts
     bool remote = false;   // whether programs on other systems may: their code comes over the network
-    bool encrypt = false;  // then they may not, because that line is not encrypted
+    bool encrypt = false;  // true: programs on other systems may not, because their line is in clear
     kernel_host::HostConfig host, remote_host;
     std::uint64_t spin_us = 50;
     std::uint32_t seconds = 0;  // that a region may take if the program sets no limit; 0: no limit

@@ -57,6 +57,7 @@ TEST_F(EncryptingDaemon, SaysWhichSettingsDoNotGoWithIt) {
                               })));
     };
     refused("OFFPATH_LINK", "both", {"OFFPATH_LINK=both", "auto, tcp or ucx"});
+    refused("OFFPATH_RINGS", "rma", {"OFFPATH_RINGS=rma", "auto or messages"});
     refused("OFFPATH_ENCRYPT", "perhaps", {"OFFPATH_ENCRYPT"});
 }
 

@@ -30,6 +30,12 @@ unset OFFPATH_KEY_FILE
 says "on the host" "OFFPATH_KEY_FILE is not set"
 pgrep -P "$daemon" -f offpath-target-host >"$dir/left.txt" && fail "a refused program has a process on the device"
 
+# Their line is not encrypted, so who encrypts has none: neither a program nor a device.
+OFFPATH_KEY_FILE=$dir/key OFFPATH_ENCRYPT=1 says "on the host" "target regions send their data in clear to devices on other systems, and OFFPATH_ENCRYPT is set"
+start_daemon "$dir/e" "$dir/e.log" --name encrypting --listen 127.0.0.1:0 --key-fd 9 --allow-images --encrypt 9< <(cat "$dir/key")
+use_device "$dir/e"
+says "on the host" "it refused: target regions of programs on other systems come in clear, and this device encrypts"
+
 # Regions of a daemon that can change users run as another one. That user has to reach the target host's program.
 if [ "$(id -u)" = 0 ] && getent passwd nobody >/dev/null && command -v setpriv >/dev/null &&
     setpriv --reuid nobody --clear-groups test -x "$build/bin/offpath-target-host" 2>/dev/null; then

@@ -124,6 +124,18 @@ def test_agent_is_called_as_ssh_is():
     )
 
 
+def test_devices_and_ranks_encrypt_if_the_command_is_told_to(artifacts, tmp_path, monkeypatch):
+    device, options = RemoteDevice("n1", "dpu1", 80), StartOptions()
+    assert "OFFPATH_ENCRYPT" not in agent_command(device, options)[-1]
+    monkeypatch.setenv("OFFPATH_ENCRYPT", "1")
+    script = shlex.split(agent_command(device, options)[-1])[2]
+    assert "| OFFPATH_ENCRYPT=1 offpathd --listen dpu1:80" in script
+    found = launch.rank_variables(
+        artifacts, tmp_path, launch.LaunchOptions((), remote=[device]), {"OFFPATH_ENCRYPT": "1"}
+    )
+    assert found["OFFPATH_ENCRYPT"] == "1"
+
+
 # Stands in for offpathd: writes its arguments and whether the key appears anywhere, and runs until it is
 # ended.
 DAEMON = """

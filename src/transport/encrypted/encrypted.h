@@ -3,7 +3,7 @@
 //
 // Each transport has a key pair of its own. Its address names the public key, so two transports that connect
 // share a key that nobody else can compute, without a handshake. Whoever hands the addresses out is trusted:
-// the ranks of a job, by the host's MPI, or the handshake of a remote attach. Keys end with their transports.
+// the bootstrap of the job's ranks, or the handshake of a remote attach. Keys end with their transports.
 //
 // A message that was changed, or that its peer has not sent, is dropped and logged, and so is one that comes
 // twice. If a message may be missing, this side asks the peer how much it has sent. If something is missing
@@ -28,5 +28,9 @@ std::unique_ptr<Transport> make_encrypted_transport(std::unique_ptr<Transport> b
 
 // Whether an address is that of an encrypting transport.
 bool is_encrypted_address(std::span<const std::byte> address);
+// Why two transports of which only one encrypts do not connect.
+inline constexpr const char* one_side_encrypts =
+    "one side encrypts and the other one does not; either all devices and hosts of a job encrypt (offpathd "
+    "--encrypt, OFFPATH_ENCRYPT=1) or none";
 
 }  // namespace offpath::transport

@@ -1,6 +1,7 @@
 #include "transport/encrypted/format.h"
 
 #include "base/little_endian.h"
+#include "transport/encrypted/encrypted.h"
 
 #include <fmt/format.h>
 
@@ -70,9 +71,7 @@ std::vector<std::byte> encode(const Address& address) {
 
 Status decode(std::span<const std::byte> bytes, Address& address, std::string& problem) {
     if (!is_address(bytes)) {
-        problem =
-            "the peer does not encrypt, this side does; either all devices and hosts of a job encrypt "
-            "(offpathd --encrypt, OFFPATH_ENCRYPT=1) or none";
+        problem = one_side_encrypts;
         return Status::protocol;
     }
     if (bytes.size() > 4 && read_little(bytes, 4, 1) != format_version) {

@@ -1,6 +1,7 @@
 #include "transport/ucx/address.h"
 
 #include "base/little_endian.h"
+#include "transport/encrypted/encrypted.h"
 
 #include <fmt/format.h>
 
@@ -45,7 +46,9 @@ std::vector<std::byte> seal_address(const Address& address, std::uint16_t ucx_ve
 
 Status open_address(std::span<const std::byte> bytes, Address& address, std::string& problem) {
     if (bytes.size() < envelope_bytes || std::memcmp(bytes.data(), magic, sizeof magic) != 0) {
-        problem = fmt::format("{} bytes that are no UCX transport's address", bytes.size());
+        problem = is_encrypted_address(bytes)
+                      ? one_side_encrypts
+                      : fmt::format("{} bytes that are no UCX transport's address", bytes.size());
         return Status::protocol;
     }
     const auto version = read_little(bytes, 4, 2);
