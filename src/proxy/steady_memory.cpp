@@ -2,6 +2,7 @@
 
 #include "base/thread_caches.h"
 
+#include <fmt/format.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -34,7 +35,7 @@ void run_without_thread_caches(char** arguments) {
     const char* const set = std::getenv(variable);
     const std::string tunables = set != nullptr ? set : "";
     if (tunables == ours) return restore({});
-    if (tunables.ends_with(std::string(":") + off))
+    if (tunables.ends_with(fmt::format(":{}", off)))
         return restore(tunables.substr(0, tunables.size() - ours.size() - 1));
     if (tunables.find(name) != std::string::npos) return;
     // By its real name: the system shows the last part of it as the name of the process.
