@@ -1,6 +1,8 @@
 # Fresh machine, two commands: `make demo` and `make test`. Each sets up what it needs first (scripts/setup.sh).
-# `make test` runs every kind of check, `make test-long` the rest: more ranks of the same. `make one TEST=NAME` runs the tests whose name matches.
-.PHONY: all setup configured build demo test test-long one bench format check-format tidy test-asan test-tsan test-mpi-next fuzz clang aarch64 clean
+# `make test` tests the product. `make test-all` runs the other kinds of checks: other MPIs, aarch64, sanitizers, fuzzers, packages, the site.
+# `make test-long` runs what takes hours. `make one TEST=NAME` runs the tests whose name matches.
+.PHONY: all setup configured build demo test test-all test-long one bench format check-format tidy test-asan test-tsan test-mpi-next fuzz clang aarch64 clean
+SUITE = cd tests && ../.venv/bin/python -m suite
 JOBS ?= $(shell nproc)
 
 all: build
@@ -12,32 +14,36 @@ configured: setup
 	@[ -f build/build.ninja ] || cmake --preset release -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
 
 build: configured
-	@cmake --build build -j $(JOBS) -- --quiet
+	@JOBS=$(JOBS) scripts/build.py build
 
-# Builds only what it runs, and where nothing is built yet, in the way that is quickest from nothing.
-demo: setup
-	@if [ -x build/bin/fft3d ]; then \
-	    cmake --build build -j $(JOBS) --target demo -- --quiet && scripts/demo.sh; \
-	else \
-	    { [ -f build-demo/build.ninja ] || cmake --preset demo -DCMAKE_MESSAGE_LOG_LEVEL=WARNING; } && \
-	    cmake --build build-demo -j $(JOBS) --target demo -- --quiet && BUILD=build-demo scripts/demo.sh; \
-	fi
+# Builds only what it runs.
+demo: configured
+	@JOBS=$(JOBS) scripts/build.py build demo
+	@scripts/demo.sh
 
 test:
-	@begin=$$(date +%s) && scripts/setup.sh tests && $(MAKE) --no-print-directory build && BUILD_SECONDS=$$(($$(date +%s) - begin)) scripts/test.sh build
+	@scripts/setup.sh tests
+	@$(MAKE) --no-print-directory build
+	@$(SUITE) build
+
+test-all:
+	@scripts/setup.sh tests
+	@$(MAKE) --no-print-directory build
+	@scripts/test-all.sh
 
 test-long: build
-	@scripts/test.sh build long
+	@$(SUITE) build --set long
 	@scripts/test-versions.sh
 
-# Builds all, since a test may start several programs.
+# Builds all, since a test may start several programs. TIMES=N runs each test N times.
+TIMES ?= 1
 one: build
-	@scripts/test.sh build -R '$(TEST)'
+	@$(SUITE) build -R '$(TEST)' --times $(TIMES)
 
 test-asan test-tsan: test-%: setup
 	@[ -f build-$*/build.ninja ] || cmake --preset $* -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
-	@cmake --build build-$* -j $(JOBS) -- --quiet
-	@scripts/test.sh build-$*
+	@JOBS=$(JOBS) scripts/build.py build-$*
+	@$(SUITE) build-$*
 
 # The front end with Open MPI 5, MPICH 5 and the MPI ABI, from the Python package index (docs/mpi.md).
 test-mpi-next: setup
@@ -50,13 +56,13 @@ test-versions: build
 
 clang: setup
 	@[ -f build-clang/build.ninja ] || cmake --preset clang -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
-	@cmake --build build-clang -j $(JOBS) -- --quiet
+	@JOBS=$(JOBS) scripts/build.py build-clang
 
 # offpathd, the libraries and the device programs for aarch64, run under qemu by build-aarch64/bin/run (docs/aarch64.md).
 aarch64: setup
 	@scripts/setup-aarch64.sh
 	@[ -f build-aarch64/build.ninja ] || cmake --preset aarch64 -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
-	@cmake --build build-aarch64 -j $(JOBS) -- --quiet
+	@JOBS=$(JOBS) scripts/build.py build-aarch64
 
 fuzz: setup
 	@scripts/fuzz.sh

@@ -28,6 +28,15 @@ function(offpath_test name)
   endif()
 endfunction()
 
+# other_mpi_program(TARGET): only tests with another MPI than Open MPI need it, which `make test-all` runs.
+function(other_mpi_program target)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  if(NOT TARGET other-mpi-tests)
+    add_custom_target(other-mpi-tests)
+  endif()
+  add_dependencies(other-mpi-tests ${target})
+endfunction()
+
 # offpath_long_tests(NAME...) marks tests for `make test-long`, which `make test` leaves out. They run with
 # more ranks.
 function(offpath_long_tests)

@@ -19,12 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs/compatibility.json"
 PAGE = ROOT / "docs/compatibility.md"
 KEY = ("mpi", "ucx", "compiler", "processor")
-# Names of GoogleTest's parameters have spaces.
-_TEST = re.compile(r"^\d+/\d+ Test: (.+)$", re.MULTILINE)
-# "Reason" where ctest compared the output with a regular expression.
-_RESULT = re.compile(r"^Test (Passed\.|Failed\.|Pass Reason:|Fail Reason:)", re.MULTILINE)
-# ctest's log calls a skipped test passed. Tests say why they skip themselves.
-_SKIPPED = re.compile(r"\bskipped: ")
 _HEAD = """# What offpath was tested with
 
 After reading this page you know with which MPI libraries, UCX releases, compilers and processors
@@ -48,19 +42,14 @@ devices of another architecture [theirs](aarch64.md).
 """
 
 
-def results(log: str) -> dict[str, dict[str, int]]:
-    """Counts of ctest's own log, LastTest.log, by what the tests are about."""
+def results(tests: list[dict]) -> dict[str, dict[str, int]]:
+    """Counts of a run's tests (build/Testing/results.json), by what they are about."""
     found: dict[str, dict[str, int]] = {}
-    sections = _TEST.split(log)[1:]
-    for name, text in zip(sections[::2], sections[1::2], strict=True):
-        result = _RESULT.search(text)
-        if result is None:
-            continue
-        about = name.partition(".")[0]
+    for test in tests:
+        about = test["name"].partition(".")[0]
         about = about if about in ("mpi", "mpich", "abi") else "none"
         counts = found.setdefault(about, {"passed": 0, "failed": 0, "skipped": 0})
-        passed = result[1].startswith("Pass")
-        counts["skipped" if passed and _SKIPPED.search(text) else "passed" if passed else "failed"] += 1
+        counts[test["outcome"]] += 1
     return found
 
 
@@ -105,8 +94,8 @@ def record(build: Path) -> list[dict]:
     revision = subprocess.run(of_git, capture_output=True, text=True, check=True).stdout.strip()
     common = {name: used[name] for name in ("ucx", "compiler", "processor")}
     common |= {"when": datetime.date.today().isoformat(), "revision": revision}
-    log = (build / "Testing/Temporary/LastTest.log").read_text(errors="replace")
-    return [{"mpi": used[about], **common, **counts} for about, counts in results(log).items()]
+    tests = json.loads((build / "Testing/results.json").read_text())["tests"]
+    return [{"mpi": used[about], **common, **counts} for about, counts in results(tests).items()]
 
 
 def page(rows: list[dict]) -> str:

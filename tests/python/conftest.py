@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -106,3 +107,34 @@ def slurm(slurm_cluster):
     assert eventually(slurm_cluster.clean, 30), slurm_cluster.shell(
         f"squeue; ps -ef; ls {slurm_cluster.room}/steps; tail -n 20 {slurm_cluster.room}/*.log"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Tells tests/suite of each case: its outcome, its time, and the CPU time of what it waited for."""
+    report = yield
+    path = os.environ.get("OFFPATH_TEST_CASES")
+    if path is None:
+        return report
+    used = sum(os.times()[:4])
+    before = item.stash.get(_USED, used)
+    item.stash[_USED] = used
+    if report.when == "call" or not report.passed:
+        said = (
+            report.longrepr[2].removeprefix("Skipped: ")
+            if report.skipped and isinstance(report.longrepr, tuple)
+            else ""
+        )
+        entry = {
+            "name": item.nodeid,
+            "outcome": report.outcome,
+            "seconds": report.duration,
+            "cpu_s": used - before,
+            "said": said,
+        }
+        with open(path, "a") as file:
+            print(json.dumps(entry), file=file)
+    return report
+
+
+_USED = pytest.StashKey[float]()

@@ -1,0 +1,1 @@
+"""Runs the tests of a build: see __main__.py."""
