@@ -1,5 +1,5 @@
-# The headers of libraries, compiled once for all targets of the tree, and once more for those that are compiled
-# without optimization: the tests.
+# The headers of libraries, compiled once for all targets of the tree; once more for programs, with those of the command
+# line and of JSON; and once more for what is compiled without optimization: the tests.
 
 # offpath_precompiled(NAME HEADERS...): the target that the precompiled headers NAME are made with.
 function(offpath_precompiled name)
@@ -22,6 +22,8 @@ function(offpath_use_precompiled directory)
     get_target_property(options ${target} COMPILE_OPTIONS)
     if("${options}" MATCHES "-O0")
       set(header offpath_precompiled_tests)
+    elseif(directory MATCHES "^${PROJECT_SOURCE_DIR}/(apps|bench|sim)" OR target MATCHES "^(offpathd|fault-campaign)")
+      set(header offpath_precompiled_programs)
     endif()
     set_target_properties(${target} PROPERTIES PRECOMPILE_HEADERS_REUSE_FROM ${header})
   endforeach()
@@ -39,6 +41,8 @@ if(OFFPATH_TOGETHER)
   add_compile_definitions($<$<COMPILE_LANGUAGE:CXX>:FMT_SHARED> $<$<COMPILE_LANGUAGE:CXX>:SPDLOG_SHARED_LIB>
     $<$<COMPILE_LANGUAGE:CXX>:SPDLOG_COMPILED_LIB> $<$<COMPILE_LANGUAGE:CXX>:SPDLOG_FMT_EXTERNAL>)
   offpath_precompiled(offpath_precompiled ${standard_headers} <fmt/format.h> <spdlog/spdlog.h>)
+  offpath_precompiled(offpath_precompiled_programs ${standard_headers} <fmt/format.h> <spdlog/spdlog.h> <nlohmann/json.hpp>
+    ${CMAKE_CURRENT_LIST_DIR}/precompiled/command_line.h)
   offpath_precompiled(offpath_precompiled_tests ${standard_headers} <fmt/format.h> <spdlog/spdlog.h> <gtest/gtest.h>)
   target_compile_options(offpath_precompiled_tests PRIVATE -O0)
   cmake_language(DEFER DIRECTORY ${PROJECT_SOURCE_DIR} CALL offpath_use_precompiled ${PROJECT_SOURCE_DIR})

@@ -10,6 +10,10 @@ get_filename_component(OFFPATH_TESTS ${CMAKE_CURRENT_LIST_DIR}/../tests ABSOLUTE
 function(offpath_test name)
   cmake_parse_arguments(ARG "WHOLE" "" "SOURCES;LINKS;LABELS;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  if(NOT TARGET unit-tests)
+    add_custom_target(unit-tests)
+  endif()
+  add_dependencies(unit-tests ${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
   if(CMAKE_CROSSCOMPILING)
     # Under the emulator the program is a single test, because each start is slow.

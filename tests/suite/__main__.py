@@ -1,6 +1,6 @@
 """Runs the tests of a build and says what they found, what they cost, and what was skipped.
 
-python -m suite BUILD [--set test|all|other-mpi|long] [-R NAME] [--only compiled|command] [--times N]
+python -m suite BUILD [--set test|all|units|other-mpi|long] [-R NAME] [--only compiled|command] [--times N]
 
 Run from the folder `tests`. Exits with 1 if a test failed, and with 2 if no test has the name.
 """
@@ -58,7 +58,9 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="suite", description="Runs the tests of a build.")
     parser.add_argument("build")
-    parser.add_argument("--set", dest="what", choices=("test", "all", "other-mpi", "long"), default="test")
+    parser.add_argument(
+        "--set", dest="what", choices=("test", "all", "units", "other-mpi", "long"), default="test"
+    )
     parser.add_argument(
         "-R", dest="name", help="a regular expression for names, or tests/python/FILE[::CASE]"
     )

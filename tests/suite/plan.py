@@ -72,7 +72,12 @@ def part_of(name: str, labels: frozenset[str]) -> str:
     """The part of the suite that a test belongs to, for the table of times."""
     if "mpi" in labels:
         return "MPI"
-    for label, part in (("shmem", "OpenSHMEM"), ("openmp", "OpenMP"), ("client", "C API")):
+    for label, part in (
+        ("shmem", "OpenSHMEM"),
+        ("openmp", "OpenMP"),
+        ("client", "C API"),
+        ("package", "packages"),
+    ):
         if label in labels:
             return part
     return "units"
@@ -100,7 +105,9 @@ def command_files(build: Path, patterns: list[str] | None = None) -> list[Test]:
 
 
 def wanted(name: str, labels: frozenset[str], what: str) -> bool:
-    """Whether the set `what` (test, all, other-mpi, long) has the test `name` with these labels."""
+    """Whether the set `what` (test, all, units, other-mpi, long) has the test `name` with these labels."""
+    if what == "units":
+        return "unit" in labels and not labels & {LONG, "client"}
     if what == "long" or LONG in labels:
         return what == "long" and LONG in labels
     return what == "all" or (_OTHER_MPI.search(name) is not None) == (what == "other-mpi")
