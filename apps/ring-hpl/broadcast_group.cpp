@@ -16,7 +16,7 @@ namespace {
 
 using mpi_support::check;
 
-constexpr std::uint32_t kTag = 11;
+constexpr std::uint32_t kPanelKey = 11;
 
 class GroupBroadcast final : public PanelBroadcast {
   public:
@@ -78,9 +78,9 @@ class GroupBroadcast final : public PanelBroadcast {
         for (std::size_t at = 0; at < bytes; at += segment_bytes_) {
             const std::size_t length = std::min(segment_bytes_, bytes - at);
             if (receives)
-                check(offpath_group_recv(group, data + at, length, left, kTag), "offpath_group_recv");
+                check(offpath_group_recv(group, data + at, length, left, kPanelKey), "offpath_group_recv");
             if (receives && sends) check(offpath_group_barrier(group), "offpath_group_barrier");
-            if (sends) check(offpath_group_send(group, data + at, length, right, kTag), "offpath_group_send");
+            if (sends) check(offpath_group_send(group, data + at, length, right, kPanelKey), "offpath_group_send");
         }
         check(offpath_group_end(group), "offpath_group_end");
         return group;
