@@ -26,6 +26,10 @@ demo: setup
 test:
 	@begin=$$(date +%s) && scripts/setup.sh tests && $(MAKE) --no-print-directory build && BUILD_SECONDS=$$(($$(date +%s) - begin)) scripts/test.sh build
 
+# What takes too long for `make test`.
+.PHONY: test-all
+test-all: docs-check
+
 test-long: build
 	@scripts/test.sh build long
 	@scripts/test-versions.sh
