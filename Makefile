@@ -86,6 +86,12 @@ compatibility:
 docs: setup
 	@scripts/docs.sh
 
+# Checks the links of the site, and opens two of its pages in a browser.
+.PHONY: docs-check
+docs-check: docs
+	@scripts/setup.sh tests
+	@PYTHONPATH=tests/python .venv/bin/python scripts/check_site.py build/site
+
 bench: build
 	@scripts/bench.sh
 

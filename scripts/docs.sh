@@ -15,6 +15,10 @@ rm -rf build/site-pages
 mkdir -p build/site-pages/pages
 PYTHONPATH=python .venv/bin/python -m typer offpath.whole_cli utils docs --name offpath --output build/site-pages/command.md >/dev/null
 .venv/bin/python scripts/site_pages.py build/site-pages
-# The version is pinned, so the warning about its future is for those who raise it.
-NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build -q --strict -f build/site-pages/mkdocs.yml -d "$PWD/build/site"
-echo "docs: build/site/index.html"
+# The version is pinned, so the warning about its future is for those who raise it. With -q, --strict sees no warnings.
+log=build/site-pages/mkdocs.log
+NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict -f build/site-pages/mkdocs.yml -d "$PWD/build/site" >$log 2>&1 || {
+    cat $log >&2
+    exit 1
+}
+echo "docs: build/site/index.html (its search needs a web server: python3 -m http.server -d build/site)"

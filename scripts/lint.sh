@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# lint.sh: checks the form of the C, C++, Python and Markdown sources, and the types of the Python command. It changes nothing;
-# `make format` corrects what a formatter can correct. Every check runs, and the exit code is non-zero if one of them failed.
+# lint.sh: checks the form of the C, C++, Python and Markdown sources and of GitHub's files, and the types of the Python
+# command. It changes nothing; `make format` corrects what a formatter can correct. Every check runs, and the exit code is
+# non-zero if one of them failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 failed=0
@@ -14,4 +15,12 @@ fi
 .venv/bin/ruff check -q . || failed=1
 .venv/bin/ruff format -q --check . || failed=1
 .venv/bin/mypy --no-error-summary || failed=1
+schema() { # NAME FILE...: checks GitHub's files, and prints nothing but what is wrong
+    local said
+    said=$(.venv/bin/check-jsonschema --builtin-schema "vendor.github-$1" "${@:2}" 2>&1) && return
+    echo "$said" >&2
+    failed=1
+}
+schema workflows .github/workflows/*.yml
+schema issue-forms .github/ISSUE_TEMPLATE/*.yml
 exit $failed

@@ -29,12 +29,14 @@ SECTIONS: dict[str, list[str]] = {
     "Prediction": ["docs/models.md", "docs/simulation.md", "docs/reproduction.md"],
     "Project": ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
 }  # fmt: skip
+# Pages with a name of their own on the site. Two pages of the repository are called security.
+NAMES = {"README.md": "index.md", "SECURITY.md": "security-policy.md"}
 
 
 def place(page: str) -> str:
     """Where a page of the repository is on the site."""
-    if page == "README.md":
-        return "index.md"
+    if page in NAMES:
+        return NAMES[page]
     if page.startswith("apps/"):
         return f"app-{Path(page).parent.name}.md"
     return Path(page).name.lower() if "/" not in page else Path(page).name
@@ -74,6 +76,10 @@ def main() -> int:
     left_out = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} - PLACES.keys()
     if left_out:
         print(f"site_pages.py: SECTIONS lacks {', '.join(sorted(left_out))}", file=sys.stderr)
+        return 1
+    places = list(PLACES.values())
+    if taken := {name for name in places if places.count(name) > 1}:
+        print(f"site_pages.py: several pages would be {', '.join(sorted(taken))}", file=sys.stderr)
         return 1
     for page, name in PLACES.items():
         (where / "pages" / name).write_text(turned(page, (ROOT / page).read_text()))
