@@ -1,5 +1,5 @@
-// CLI11, without optimization: a program reads its command line once, and compiling the library costs each program
-// several seconds.
+// CLI11, without optimization: a program reads its command line once, and compiling the library costs each
+// program several seconds.
 #pragma once
 
 #include <cmath>
