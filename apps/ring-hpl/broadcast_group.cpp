@@ -80,7 +80,8 @@ class GroupBroadcast final : public PanelBroadcast {
             if (receives)
                 check(offpath_group_recv(group, data + at, length, left, kPanelKey), "offpath_group_recv");
             if (receives && sends) check(offpath_group_barrier(group), "offpath_group_barrier");
-            if (sends) check(offpath_group_send(group, data + at, length, right, kPanelKey), "offpath_group_send");
+            if (sends)
+                check(offpath_group_send(group, data + at, length, right, kPanelKey), "offpath_group_send");
         }
         check(offpath_group_end(group), "offpath_group_end");
         return group;
