@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 packages=(
     build-essential cmake ninja-build pkg-config ccache git ca-certificates
-    clang-16 clang-tools-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev lld-16
+    mold clang-16 clang-tools-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev lld-16
     openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libucx-dev libpmix-dev
     libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev
     libgtest-dev libbenchmark-dev libfftw3-dev libopenblas-dev libsodium-dev libhwy-dev libffi-dev otf2-tools
