@@ -49,7 +49,7 @@ if [ ${#missing[@]} -gt 0 ]; then
         sudo=(sudo)
     fi
     "${sudo[@]}" apt-get update -qq
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive OFF="$off" bash -euc "$install" install "${missing[@]}"
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes OFF="$off" bash -euc "$install" install "${missing[@]}"
 fi
 
 stamp=.venv/offpath-setup.sha256
