@@ -104,6 +104,11 @@ format: setup
 lint: setup
 	@scripts/lint.sh
 
+# `make demo` and `make test` of the last commit, in a minimal Debian, as root and as an ordinary user. Needs root.
+.PHONY: clean-root
+clean-root:
+	@scripts/clean-root.sh
+
 check-format:
 	@git ls-files '*.h' '*.c' '*.cpp' '*.hpp' | xargs clang-format-16 --dry-run -Werror
 

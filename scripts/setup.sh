@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The one set-up step: Debian packages and the pinned Python environment in .venv. `setup.sh tests` also
-# installs what only tests need, a browser and Slurm. Safe to run again; it does nothing when all is there.
+# installs what only tests need: a browser, groff and Slurm. Safe to run again; it does nothing when all is there.
 # Needs Debian 12 or a relative of it, and root or sudo only while packages are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ packages=(
 # slurm.conf, which belongs to a cluster, they are not installed.
 services=()
 if [ "${1:-}" = tests ]; then
-    packages+=(chromium-headless-shell)
+    packages+=(chromium-headless-shell groff-base)
     [ -e /etc/slurm/slurm.conf ] || services=(munge slurmctld slurmd)
 fi
 
@@ -49,7 +49,7 @@ if [ ${#missing[@]} -gt 0 ]; then
         sudo=(sudo)
     fi
     "${sudo[@]}" apt-get update -qq
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive OFF="$off" bash -euc "$install" install "${missing[@]}"
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes OFF="$off" bash -euc "$install" install "${missing[@]}"
 fi
 
 stamp=.venv/offpath-setup.sha256

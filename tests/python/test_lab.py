@@ -68,6 +68,14 @@ def test_nodes_have_names_and_networks_of_their_own(offpath, user):
     assert "2 nodes x 2 ranks" in done.stderr
 
 
+@pytest.mark.parametrize("user", USERS)
+def test_links_are_shaped_where_path_has_no_sbin(offpath, user):
+    """As an ordinary user's PATH on Debian, where `tc` is in /usr/sbin."""
+    arguments = ["--nodes", "2", "--link", "1gbit", "--offload", "off", "--", "true"]
+    done = offpath("lab", "run", *arguments, user=user, PATH="/usr/local/bin:/usr/bin:/bin")
+    assert done.returncode == 0, done.stderr
+
+
 def test_machines_know_their_neighbours_and_learn_none(offpath):
     """All namespaces share the kernel's table of learnt neighbours. 33 nodes that learn each
     other overflow it."""

@@ -3,7 +3,6 @@
 import functools
 import inspect
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from offpath import console, mpi_library, run_job, sim, units
+from offpath import console, mpi_library, run_job, sim, system_tools, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import NamespacesUnavailable, OffpathError
@@ -426,7 +425,7 @@ def check_output(path: Path) -> None:
 
 def need_tools(namespaces: bool) -> None:
     for tool in ["mpirun", "taskset", *(["ip", "tc", "unshare", "nsenter"] if namespaces else [])]:
-        if shutil.which(tool) is None:
+        if system_tools.find(tool) is None:
             raise OffpathError(
                 Code.NOT_INSTALLED,
                 f"the program {tool} is missing",

@@ -5,6 +5,7 @@ import os
 import subprocess
 from dataclasses import dataclass, field
 
+from offpath import system_tools
 from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import network, segments
@@ -184,7 +185,7 @@ def run_ip(lines: list[str], prefix: list[str] | None = None) -> None:
 
 
 def run_tool(command: list[str], text: str = "") -> str:
-    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, env=system_tools.environment())
     if done.returncode != 0:
         reason = done.stderr.strip() or f"code {done.returncode}"
         if "netem" in command:

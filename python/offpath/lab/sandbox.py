@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from offpath import system_tools
 from offpath.artifacts import for_command
 from offpath.codes import Code
 from offpath.errors import NamespacesUnavailable, OffpathError
@@ -63,6 +64,7 @@ def probe() -> bool:
         try:
             done = subprocess.run(
                 [*unshare_command(privileged), "ip", "link", "add", "type", "veth"],
+                env=system_tools.environment(),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
