@@ -52,12 +52,6 @@ if(OFFPATH_TOGETHER)
   endif()
 endif()
 
-# mold links in a tenth of the time of GNU's ld.
-find_program(OFFPATH_MOLD mold)
-if(OFFPATH_MOLD AND NOT CMAKE_CROSSCOMPILING)
-  add_link_options(-fuse-ld=mold)
-endif()
-
 find_program(CCACHE ccache)
 if(CCACHE)
   # ccache shares objects between checkouts: it takes paths relative to the source directory, and debug

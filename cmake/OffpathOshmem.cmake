@@ -10,9 +10,6 @@ if(OFFPATH_OSHMEM_INCLUDE_DIR AND OFFPATH_OSHMEM_LIBRARY)
   add_library(OSHMEM::OSHMEM INTERFACE IMPORTED)
   target_include_directories(OSHMEM::OSHMEM SYSTEM INTERFACE ${OFFPATH_OSHMEM_INCLUDE_DIR})
   target_link_libraries(OSHMEM::OSHMEM INTERFACE ${OFFPATH_OSHMEM_LIBRARY})
-  # Open MPI's OpenSHMEM takes the first writable segment of a program for that of its static variables. mold puts
-  # another one before it.
-  target_link_options(OSHMEM::OSHMEM INTERFACE -fuse-ld=bfd)
   message(STATUS "OpenSHMEM of the host: ${OFFPATH_OSHMEM_LIBRARY}")
 else()
   message(STATUS "OpenSHMEM of the host was not found: nothing to compare ours with")

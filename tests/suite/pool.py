@@ -88,13 +88,9 @@ class Pool:
 
     def _start_what_fits(self) -> None:
         for test in list(self.waiting):
-            if self._locks.intersection(test.locks):
-                continue
-            if self._free < self._slots(test):
-                # A test that needs many slots is not overtaken for ever.
-                return
-            self.waiting.remove(test)
-            self._start(test)
+            if self._free >= self._slots(test) and not self._locks.intersection(test.locks):
+                self.waiting.remove(test)
+                self._start(test)
 
     def _start(self, test: Test) -> None:
         self._number += 1
