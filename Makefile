@@ -32,15 +32,18 @@ test-all:
 	@scripts/test-all.sh
 
 test-long: build
+	@scripts/setup.sh tests
 	@$(SUITE) build --set long
 	@scripts/test-versions.sh
 
 # Builds all, since a test may start several programs. TIMES=N runs each test N times.
 TIMES ?= 1
 one: build
+	@scripts/setup.sh tests
 	@$(SUITE) build -R '$(TEST)' --times $(TIMES)
 
-test-asan test-tsan: test-%: setup
+test-asan test-tsan: test-%:
+	@scripts/setup.sh tests
 	@[ -f build-$*/build.ninja ] || cmake --preset $* -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
 	@JOBS=$(JOBS) scripts/build.py build-$*
 	@$(SUITE) build-$*
@@ -95,13 +98,15 @@ docs-check: docs
 bench: build
 	@scripts/bench.sh
 
-format: setup
+format:
+	@scripts/setup.sh tests
 	@git ls-files '*.h' '*.c' '*.cpp' '*.hpp' | xargs clang-format-16 -i
 	@.venv/bin/ruff format -q .
 
 # Form of the sources, and types of the Python command. Part of `make test`.
 .PHONY: lint
-lint: setup
+lint:
+	@scripts/setup.sh tests
 	@scripts/lint.sh
 
 # `make demo` and `make test` of the last commit, in a minimal Debian, as root and as an ordinary user. Needs root.

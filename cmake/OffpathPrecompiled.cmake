@@ -1,5 +1,5 @@
 # The headers of libraries, compiled once for all targets of the tree; once more for programs, with those of the command
-# line and of JSON; and once more for what is compiled without optimization: the tests.
+# line and of JSON; and once more for what is compiled with less optimization: the tests.
 
 # offpath_precompiled(NAME HEADERS...): the target that the precompiled headers NAME are made with.
 function(offpath_precompiled name)
@@ -24,7 +24,7 @@ function(offpath_use_precompiled directory)
     endif()
     set(header offpath_precompiled)
     get_target_property(options ${target} COMPILE_OPTIONS)
-    if("${options}" MATCHES "-O0")
+    if("${options}" MATCHES "-O1")
       set(header offpath_precompiled_tests)
     elseif(directory MATCHES "^${PROJECT_SOURCE_DIR}/(apps|bench|sim)" OR target MATCHES "^(offpathd|fault-campaign)")
       set(header offpath_precompiled_programs)
@@ -48,7 +48,7 @@ if(OFFPATH_TOGETHER)
   offpath_precompiled(offpath_precompiled_programs ${standard_headers} <fmt/format.h> <spdlog/spdlog.h> <nlohmann/json.hpp>
     ${CMAKE_CURRENT_LIST_DIR}/precompiled/command_line.h)
   offpath_precompiled(offpath_precompiled_tests ${standard_headers} <fmt/format.h> <spdlog/spdlog.h> <gtest/gtest.h>)
-  target_compile_options(offpath_precompiled_tests PRIVATE -O0)
+  target_compile_options(offpath_precompiled_tests PRIVATE -O1)
   target_compile_definitions(offpath_precompiled_tests PRIVATE GTEST_HAS_PTHREAD=1)
   cmake_language(DEFER DIRECTORY ${PROJECT_SOURCE_DIR} CALL offpath_use_precompiled ${PROJECT_SOURCE_DIR})
 endif()

@@ -5,6 +5,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+case $PWD in
+    *[[:space:]]*)
+        echo "setup: the folder '$PWD' has a space in its name, which launchers of MPI do not bear; clone into another one" >&2
+        exit 1
+        ;;
+esac
+
 packages=(
     build-essential cmake ninja-build pkg-config ccache git ca-certificates
     mold clang-16 clang-tools-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev lld-16
@@ -52,12 +59,16 @@ if [ ${#missing[@]} -gt 0 ]; then
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes OFF="$off" bash -euc "$install" install "${missing[@]}"
 fi
 
-stamp=.venv/offpath-setup.sha256
-wanted=$(cat requirements.txt pyproject.toml | sha256sum | cut -d' ' -f1)
-if [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
-    echo "setup: making the Python environment in .venv"
+# python_packages STAMP FILE: installs the packages of a file, unless its stamp says that they are there.
+python_packages() {
+    local stamp=.venv/$1 wanted
+    wanted=$(cat "$2" pyproject.toml | sha256sum | cut -d' ' -f1)
+    [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || return 0
+    echo "setup: installing Python packages in .venv ($2)"
     [ -x .venv/bin/python ] || /usr/bin/python3 -m venv .venv
-    .venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.txt
+    .venv/bin/python -m pip install -q --disable-pip-version-check --no-compile -r "$2"
     .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
-    echo "$wanted" >$stamp
-fi
+    echo "$wanted" >"$stamp"
+}
+python_packages offpath-setup.sha256 requirements.txt
+[ "${1:-}" != tests ] || python_packages offpath-setup-tests.sha256 requirements-tests.txt
