@@ -1,14 +1,14 @@
 """The command lines and environments of ip, tc, mpirun and the launchers of real clusters."""
 
+import re
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
-from conftest import command, environment
+from conftest import command, environment, eventually
 from offpath import launch, preload
 from offpath.artifacts import Artifacts
 from offpath.commands import options
@@ -237,6 +237,11 @@ def test_a_library_whose_path_has_spaces_is_named_and_its_directory_searched():
             preload.variables(Path(directory) / "p.so", {})
 
 
+def _blocks(process: int, number: int) -> bool:
+    mask = re.search(r"^SigBlk:\s*(\w+)$", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
+    return mask is not None and int(mask[1], 16) >> (number - 1) & 1 == 1
+
+
 @pytest.mark.parametrize("ignored", [False, True], ids=["terminal", "nohup"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_to_the_command_alone_reaches_the_launcher(build, number, code, ignored):
@@ -245,7 +250,7 @@ def test_a_signal_to_the_command_alone_reaches_the_launcher(build, number, code,
     line = ["sh", "-c", f'trap {repr("") if ignored else "-"} INT; exec "$@"', "sh", *line]
     run = subprocess.Popen(line, stdout=subprocess.PIPE, env=environment(), start_new_session=True)
     assert run.stdout.readline() == b"up\n"
-    time.sleep(0.5)  # until it waits
+    assert eventually(lambda: _blocks(run.pid, number), 30)  # until it waits for signals
     run.send_signal(number)
     assert run.wait(20) == code
 
