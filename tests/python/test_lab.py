@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -307,10 +308,13 @@ def test_nothing_is_left_after_a_signal(number, user, tmp_path):
     lab.send_signal(number)
     assert lab.wait(15) == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
     assert eventually(lambda: not traces(marker)), traces(marker)
-    assert not list(Path("/tmp").glob("offpath-lab-*/owner")) and not list(
-        Path("/dev/shm").glob("offpath-lab*")
-    )
+    assert not _rooms_of(owned) and not list(Path("/dev/shm").glob("offpath-lab*"))
     assert not list(Path("/sys/fs/cgroup").glob(f"*/offpath-lab-{owned}-*"))
+
+
+def _rooms_of(owned: str) -> list[Path]:
+    owners = Path(tempfile.gettempdir()).glob("offpath-lab-*/owner")
+    return [path.parent for path in owners if path.read_text().strip() == owned]
 
 
 def test_lab_whose_first_process_dies_ends_with_an_error():
@@ -446,7 +450,8 @@ def test_clean_removes_what_a_dead_owner_left_and_nothing_else(offpath):
     mark = owner.mark(gone.pid)
     gone.kill()
     gone.wait()
-    rooms = [Path(f"/tmp/offpath-run-test-{os.getpid()}-{name}") for name in ("dead", "alive")]
+    folder = Path(tempfile.gettempdir())
+    rooms = [folder / f"offpath-run-test-{os.getpid()}-{name}" for name in ("dead", "alive")]
     for room, mark_ in zip(rooms, (mark, owner.mark()), strict=True):
         room.mkdir()
         (room / "owner").write_text(mark_)
