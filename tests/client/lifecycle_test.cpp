@@ -155,7 +155,7 @@ TEST(Lifecycle, GivesMemoryBack) {
     ASSERT_TRUE(daemon.ready()) << daemon.log();
     const std::size_t before = resident_bytes(daemon.pid());
     Job job(1, directory.path(), [](const Rank& me) {
-        constexpr std::uint32_t pieces = 30'000;
+        constexpr std::uint32_t pieces = 10'000;
         offpath_context_h context = me.init();
         std::vector<std::uint64_t> out(pieces, 7), in(pieces);
         std::vector<offpath_group_h> groups(8);
