@@ -58,7 +58,7 @@ TEST(IsDying, FromTheKillUntilNothingIsLeft) {
     // Whether it has got a core meanwhile or not. The kernel shows neither the signal nor the end for an
     // instant between both.
     const auto shows = [&child] {
-        for (int tries = 0; tries < 20 && !is_dying(child.pid()); ++tries)
+        for (int tries = 0; tries < 2000 && !is_dying(child.pid()); ++tries)
             usleep(10'000);
         return is_dying(child.pid());
     };

@@ -359,7 +359,7 @@ TEST(KernelHosts, AreLostWithTheDaemon) {
     ASSERT_GT(host, 0) << daemon.log();
     daemon.signal(SIGKILL);
     EXPECT_EQ(job.wait(20), std::vector<int>{0});
-    EXPECT_TRUE(gone_within(host, 5));
+    EXPECT_TRUE(goes(host));
 }
 
 TEST(KernelHosts, EndWithTheirClient) {
@@ -382,7 +382,7 @@ TEST(KernelHosts, EndWithTheirClient) {
         ASSERT_GT(host, 0) << daemon.log();
         if (killed) kill(job.pid(0), SIGKILL);
         EXPECT_EQ(job.wait(20), std::vector<int>{killed ? -1 : 0});
-        EXPECT_TRUE(gone_within(host, 5)) << daemon.log();
+        EXPECT_TRUE(goes(host)) << daemon.log();
     }
     // No descriptor is left behind. (The first count may include the connection that found the daemon ready.)
     for (int i = 0; i < 400 && daemon.descriptors() > descriptors; ++i)

@@ -2,22 +2,27 @@
 // stop the daemon to find out which calls wait for it.
 #pragma once
 
+#include "control/life_signs.h"
 #include "harness.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <new>
 #include <string>
 #include <vector>
 
 namespace offpath::test {
 
 inline constexpr std::size_t window_bytes = 1 << 20;
-inline constexpr double pause_s = 0.3;
 
 // A rank with a window that the device has mapped, and a path to the next rank's proxy.
 struct Fixture {
@@ -32,7 +37,7 @@ struct Fixture {
         std::uint64_t word = 0;
         const double begin = now();
         while (offpath_direct_get(window, &word, 8, target, 0) != OFFPATH_OK) {
-            require(now() - begin < 10, "there is no direct path");
+            require(now() - begin < 30, "there is no direct path");
             usleep(100);
         }
     }
@@ -87,34 +92,60 @@ inline pid_t daemon_of(const Rank& me) {
     return pid;
 }
 
+inline bool all_stopped(pid_t pid) {
+    const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
+    return std::ranges::all_of(std::filesystem::directory_iterator(tasks), [pid](const auto& entry) {
+        return control::thread_state(pid, std::stoi(entry.path().filename())).letter == 'T';
+    });
+}
+
 // Returns when all threads of the process have stopped.
 inline void stop(pid_t pid) {
     require(kill(pid, SIGSTOP) == 0, "stop");
-    usleep(20000);
+    for (const double begin = now(); !all_stopped(pid); usleep(1000))
+        require(now() - begin < 30, "the process does not stop");
 }
 
-// Stops the daemon, runs `before`, continues the daemon after a while, and returns how long `waiting` took.
-template <typename Before, typename Waiting>
-double held_up(const Rank& me, Before&& before, Waiting&& waiting) {
+// Stops the daemon, runs `before` and then `call`, and continues the daemon after `stopped_s` at the latest.
+// Returns whether `call` returned only after that. Sooner, the daemon continues when `call` has returned.
+template <typename Before, typename Call>
+bool returns_after(double stopped_s, const Rank& me, Before&& before, Call&& call) {
     const pid_t daemon = daemon_of(me);
     stop(daemon);
     before();
+    struct Shared {
+        std::atomic<bool> returned, continued;
+    };
+    void* const memory =
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    require(memory != MAP_FAILED, "shared memory");
+    auto& shared = *new (memory) Shared{};
     const pid_t helper = fork();
     if (helper == 0) {
-        usleep(static_cast<useconds_t>(pause_s * 1e6));
+        for (const double end = now() + stopped_s; now() < end && !shared.returned;)
+            usleep(1000);
+        shared.continued = true;
         kill(daemon, SIGCONT);
         _exit(0);
     }
-    const double begin = now();
-    waiting();
-    const double took = now() - begin;
     require(helper > 0, "fork");
-    while (kill(helper, 0) == 0 && now() - begin < 5) {
-        usleep(1000);
-        int status = 0;
-        if (waitpid(helper, &status, WNOHANG) == helper) break;
-    }
-    return took;
+    call();
+    const bool waited = shared.continued;
+    shared.returned = true;
+    int status = 0;
+    require(waitpid(helper, &status, 0) == helper, "the helper's end");
+    munmap(memory, sizeof(Shared));
+    return waited;
+}
+// A call that waits for the daemon, whatever the load: it cannot return before the daemon continues.
+template <typename Before, typename Call>
+bool waits(const Rank& me, Before&& before, Call&& call) {
+    return returns_after(0.3, me, before, call);
+}
+// A call that does not wait has much time to show it.
+template <typename Before, typename Call>
+bool waits_for_long(const Rank& me, Before&& before, Call&& call) {
+    return returns_after(20, me, before, call);
 }
 
 // Operations that rank 0 starts on rank 1 while the daemon is stopped must end soon after it is killed; then
@@ -134,13 +165,13 @@ void ends_with_the_proxy(Start&& start, After&& after) {
             require(kill(pid, SIGKILL) == 0, "kill");
             const double begin = now();
             f.flush(OFFPATH_ERR_PEER_LOST);
-            require(now() - begin < 5, "it takes long to notice");
+            require(now() - begin < 30, "it takes long to notice");
             after(f);
         }
         me.barrier();
         _exit(0);
     });
-    EXPECT_EQ(job.wait(20), (std::vector<int>{0, 0}));
+    EXPECT_EQ(job.wait(60), (std::vector<int>{0, 0}));
 }
 
 class Direct : public ::testing::Test {

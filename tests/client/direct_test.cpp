@@ -230,39 +230,34 @@ TEST_F(Direct, IsNotOvertakenByWhatGoesByTheOwnProxy) {
             const auto later = [&] {
                 expect(offpath_put(f.window, &word, 8, &place, nullptr), OFFPATH_OK, "put");
             };
-            require(held_up(me, direct, later) < pause_s / 2, "a put that needs no order waits");
+            require(!waits_for_long(me, direct, later), "a put that needs no order waits");
             f.flush();
-            double took = held_up(
-                me,
-                [&] {
-                    direct();
-                    expect(offpath_window_fence(f.window, OFFPATH_ALL_TARGETS), OFFPATH_OK, "fence");
-                },
-                later);
-            require(took > pause_s / 2, "a put behind a fence does not wait for the direct one before it");
+            const auto fenced = [&] {
+                direct();
+                expect(offpath_window_fence(f.window, OFFPATH_ALL_TARGETS), OFFPATH_OK, "fence");
+            };
+            require(waits(me, fenced, later),
+                    "a put behind a fence does not wait for the direct one before it");
             f.flush();
-            took = held_up(
-                me,
-                [&] {
-                    expect(offpath_direct_update(f.window, OFFPATH_SUM, &word, nullptr, OFFPATH_UINT64, 1, 8),
-                           OFFPATH_OK, "update");
-                },
-                [&] {
-                    expect(
-                        offpath_accumulate(f.window, &word, 1, OFFPATH_UINT64, OFFPATH_SUM, &place, nullptr),
-                        OFFPATH_OK, "accumulate");
-                });
-            require(took > pause_s / 2, "an update does not wait for the direct one before it");
+            const auto update = [&] {
+                expect(offpath_direct_update(f.window, OFFPATH_SUM, &word, nullptr, OFFPATH_UINT64, 1, 8),
+                       OFFPATH_OK, "update");
+            };
+            const auto accumulate = [&] {
+                expect(offpath_accumulate(f.window, &word, 1, OFFPATH_UINT64, OFFPATH_SUM, &place, nullptr),
+                       OFFPATH_OK, "accumulate");
+            };
+            require(waits(me, update, accumulate), "an update does not wait for the direct one before it");
             f.flush();
             // A flush waits for both ways, even if it is a request.
-            require(held_up(me, direct, [&] { f.flush(); }) > pause_s / 2, "the flush does not wait");
-            took = held_up(me, direct, [&] {
+            require(waits(me, direct, [&] { f.flush(); }), "the flush does not wait");
+            const auto flush_by_request = [&] {
                 offpath_request_h request = nullptr;
                 expect(offpath_window_flush(f.window, 1, &request), OFFPATH_OK, "flush");
                 expect(offpath_request_wait(request), OFFPATH_OK, "wait");
                 offpath_request_free(request);
-            });
-            require(took > pause_s / 2, "the flush by request does not wait");
+            };
+            require(waits(me, direct, flush_by_request), "the flush by request does not wait");
         }
         f.finish();
     });
@@ -274,7 +269,7 @@ TEST_F(Direct, ManyGoByTheOwnProxy) {
         if (me.rank == 0) {
             f.open(1);
             int taken = 0;
-            held_up(
+            (void)waits(
                 me,
                 [&] {
                     while (taken < 1000 && f.put(1) == OFFPATH_OK)

@@ -46,8 +46,8 @@ inline pid_t host_process(const DaemonProcess& daemon) {
     return at == std::string::npos ? -1 : std::stoi(log.substr(at + words.size()));
 }
 
-inline bool gone_within(pid_t pid, double seconds) {
-    for (const double end = now() + seconds; now() < end;
+inline bool goes(pid_t pid) {
+    for (const double end = now() + 30; now() < end;
          std::this_thread::sleep_for(std::chrono::milliseconds(5)))
         if (kill(pid, 0) != 0) return true;
     return false;

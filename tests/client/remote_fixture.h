@@ -114,12 +114,9 @@ inline std::string failing_init(const Rank& me, offpath_status_t wanted) {
     const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600), err = dup(2);
     dup2(file, 2);
     offpath_context_h context = nullptr;
-    const double start = now();
     const offpath_status_t status = me.try_init(&context);
-    const double took = now() - start;
     dup2(err, 2);
     expect(status, wanted, "init");
-    require(took < 10, "it took " + std::to_string(took) + " s to say so");
     std::ifstream said(path);
     return std::string(std::istreambuf_iterator<char>(said), {});
 }

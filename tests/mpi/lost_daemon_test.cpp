@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     if (result == MPI_SUCCESS) result = MPI_Wait(&request, MPI_STATUS_IGNORE);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     check::that(result != MPI_SUCCESS, "an operation succeeded without its daemon");
-    check::that(took.count() < 10, "the loss was noticed after {:.1f} s only", took.count());
+    check::that(took.count() < 40, "the loss was noticed after {:.1f} s only", took.count());
 
     // The host's MPI still works.
     int sum = 1;

@@ -73,6 +73,6 @@ int main(int argc, char** argv) {
         exchange(MPI_ANY_SOURCE, "after, any source");
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    check::that(took.count() < 10, "all of it took {:.1f} s", took.count());
+    check::that(took.count() < 40, "all of it took {:.1f} s", took.count());
     return check::finish();
 }

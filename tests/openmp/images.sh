@@ -39,7 +39,7 @@ runs() {
     rm "$dir/report.log"
     [ "${4:-}" = keeps ] || return 0
     kept=$((kept + 1))
-    for _ in $(seq 100); do
+    for _ in $(seq 300); do
         [ "$(grep -c "bytes is kept" "$dir/daemon.log")" -lt $kept ] || return 0
         sleep 0.1
     done

@@ -35,12 +35,12 @@ fi
 export LD_LIBRARY_PATH=$plugins${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} OMP_TARGET_OFFLOAD=MANDATORY
 timeout 60 "$program" >"$dir/output.txt" 2>"$dir/errors.log" || fail "$program ended with $?"
 sed "s/DEVICE/dpu0/; s/SECOND/$second/" "$expected" | diff - "$dir/output.txt" >&2 || fail "another output than expected"
-for _ in $(seq 50); do
+for _ in $(seq 300); do
     hosts=$(for process in "${daemons[@]}"; do pgrep -P "$process" || true; done)
     [ -n "$hosts" ] || break
     sleep 0.1
 done
-[ -z "$hosts" ] || fail "5 s after the program's end its process on the device is still there"
+[ -z "$hosts" ] || fail "30 s after the program's end its process on the device is still there"
 [ ! -s "$dir/errors.log" ] || fail "it wrote to standard error"
 if [ $second -eq 1 ]; then
     # Before the last one, since end_daemon looks for files of all.

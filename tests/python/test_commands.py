@@ -1,14 +1,14 @@
 """The command lines and environments of ip, tc, mpirun and the launchers of real clusters."""
 
+import re
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
-from conftest import command, environment
+from conftest import command, environment, eventually
 from offpath import launch, preload
 from offpath.artifacts import Artifacts
 from offpath.commands import options
@@ -237,6 +237,13 @@ def test_a_library_whose_path_has_spaces_is_named_and_its_directory_searched():
             preload.variables(Path(directory) / "p.so", {})
 
 
+def _waits_for_signals(process: int) -> bool:
+    """Whether the command sleeps and has a handler for SIGHUP, which it sets last before it waits."""
+    status = Path(f"/proc/{process}/status").read_text()
+    caught = re.search(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)
+    return "\nState:\tS" in status and caught is not None and int(caught[1], 16) & 1 == 1
+
+
 @pytest.mark.parametrize("ignored", [False, True], ids=["terminal", "nohup"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_to_the_command_alone_reaches_the_launcher(build, number, code, ignored):
@@ -245,7 +252,7 @@ def test_a_signal_to_the_command_alone_reaches_the_launcher(build, number, code,
     line = ["sh", "-c", f'trap {repr("") if ignored else "-"} INT; exec "$@"', "sh", *line]
     run = subprocess.Popen(line, stdout=subprocess.PIPE, env=environment(), start_new_session=True)
     assert run.stdout.readline() == b"up\n"
-    time.sleep(0.5)  # until it waits
+    assert eventually(lambda: _waits_for_signals(run.pid), 30)
     run.send_signal(number)
     assert run.wait(20) == code
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from offpath import logs
+from offpath import logs, tracing
 
 
 @pytest.fixture
@@ -14,10 +14,12 @@ def job(build, tmp_path):
     if its program is not built."""
     script = tmp_path / "lose.sh"
     program = build.program("offpath-bench-mpi")
-    # The ranks meet on the device before one of them is killed.
+    # The ranks meet on the device before one of them is killed: their trace has a second part by then.
     script.write_text(
-        f"#!/bin/sh\n{program} latency --op ialltoall --bytes 1M --iterations 100000 &\n"
-        "[ $OMPI_COMM_WORLD_RANK = 0 ] || { sleep 2; kill -9 $!; }\nwait $!\n"
+        f"#!/bin/sh\n{program} latency --op ialltoall --bytes 64K --iterations 1000000 &\n"
+        "[ $OMPI_COMM_WORLD_RANK = 0 ] || {\nfor i in $(seq 1200); do sleep 0.05\n"
+        f'[ -z "$(find {tmp_path}/trace -name "*-$!*{tracing.SUFFIX}" -size +200k)" ] || break\n'
+        "done\nkill -9 $!\n}\nwait $!\n"
     )
     script.chmod(0o755)
     return str(script)
@@ -25,8 +27,9 @@ def job(build, tmp_path):
 
 def test_a_failed_job_shows_the_log_that_explains_it_and_logs_are_kept(offpath, namespaces, job, tmp_path):
     done = offpath(
-        "lab", "run", "--keep-logs", "--env", "OFFPATH_REFINE=off", "--", job, TMPDIR=str(tmp_path)
-    )
+        "lab", "run", "--keep-logs", f"--trace={tmp_path / 'trace'}", "--env=OFFPATH_REFINE=off", "--", job,
+        TMPDIR=str(tmp_path),
+    )  # fmt: skip
     assert done.returncode != 0
     shown = re.search(
         r"the device of (node\d) was the first to complain; its last words: \[OFP-0808\]\n"

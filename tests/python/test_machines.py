@@ -70,10 +70,11 @@ def fetch(address, size):
             break
         except ConnectionRefusedError:
             time.sleep(0.05)
+    # All bytes cross the link after this moment.
+    start, got = time.time(), 0
     connection.sendall(b"%d" % size)
     stream = connection.makefile("rb")
     about = stream.readline()
-    start, got = time.time(), 0
     while data := stream.read1(1 << 20):
         got += len(data)
     return json.loads(about), {"bytes": got, "start": start, "end": time.time()}

@@ -1,7 +1,10 @@
 // What every line does, over shared memory and over TCP: bytes in order whatever the sizes, sleepers that
 // wake, the end of the other side.
+#include "control/life_signs.h"
 #include "lines.h"
 #include "target/record_io.h"
+
+#include <unistd.h>
 
 #include <chrono>
 #include <random>
@@ -88,24 +91,32 @@ TEST_P(Lines, CarryRecordsWhole) {
 }
 
 TEST_P(Lines, WakeASleeperForBytesAndForACall) {
-    const auto asleep = [&](auto&& wake) {
-        const auto begun = std::chrono::steady_clock::now();
-        std::thread other([&] {
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-            wake();
-        });
-        ends.host->sleep(40'000'000);  // shorter than the interval at which the other side's life is checked
-        other.join();
-        return std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(39);
-    };
-    const auto tries = [&](auto&& wake) {
-        // A loaded machine may be late now and then.
-        for (int i = 0; i < 20; ++i)
-            if (asleep(wake)) return true;
+    using Clock = std::chrono::steady_clock;
+    // Shorter than the interval at which the other side's life is checked.
+    constexpr std::uint64_t limit_ns = 40'000'000;
+    const pid_t sleeper = gettid();
+    // A sleep that ends with its limit lasts that long. A shorter one was ended by `wake`. On a loaded
+    // machine that may take longer than the limit, so this goes on until a sleep was shorter.
+    const auto shortened = [&](auto&& wake) {
+        for (const auto end = Clock::now() + std::chrono::seconds(60); Clock::now() < end;) {
+            std::thread other([&] {
+                while (control::thread_state(getpid(), sleeper).letter != 'S')
+                    std::this_thread::yield();
+                wake();
+            });
+            const auto begun = Clock::now();
+            ends.host->sleep(limit_ns);
+            const auto took = Clock::now() - begun;
+            other.join();
+            std::byte rest[64];
+            while (ends.host->read(rest) > 0) {
+            }
+            if (took < std::chrono::nanoseconds(limit_ns)) return true;
+        }
         return false;
     };
-    EXPECT_TRUE(tries([&] { ends.host->wake(); }));
-    EXPECT_TRUE(tries([&] {
+    EXPECT_TRUE(shortened([&] { ends.host->wake(); }));
+    EXPECT_TRUE(shortened([&] {
         const auto data = numbered(8);
         EXPECT_EQ(ends.program->write(data), data.size());
     }));

@@ -12,13 +12,13 @@ double seconds_of(KernelLatency::Clock::time_point time) {
 
 }  // namespace
 
-void KernelLatency::asked(bool waits) {
-    asked_ = Clock::now();
+void KernelLatency::asked(bool waits, Clock::time_point now) {
+    asked_ = now;
     waits_ = waits;
 }
 
-void KernelLatency::done(double began, double ended) {
-    const double start = seconds_of(started_), now = seconds_of(Clock::now());
+void KernelLatency::done(double began, double ended, Clock::time_point at) {
+    const double start = seconds_of(started_), now = seconds_of(at);
     if (began >= start && ended <= now) {
         // The device uses this host's clock. The way back can be measured only if the host asked before the
         // device was done.

@@ -10,11 +10,11 @@ class KernelLatency {
     using Clock = std::chrono::steady_clock;
 
     // The host has started kernels.
-    void started() { started_ = Clock::now(); }
+    void started(Clock::time_point now = Clock::now()) { started_ = now; }
     // The host asks for the end of the kernels. `waits` tells that they have not finished yet.
-    void asked(bool waits);
+    void asked(bool waits, Clock::time_point now = Clock::now());
     // The host has seen their end. `began` and `ended` are times by the device's clock.
-    void done(double began, double ended);
+    void done(double began, double ended, Clock::time_point at = Clock::now());
 
     double seconds() const { return latency_; }
 

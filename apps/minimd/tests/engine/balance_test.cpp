@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <thread>
 
 #include "minimd/offpath/balance.h"
 #include "minimd/offpath/kernel_latency.h"
@@ -51,47 +50,35 @@ TEST(Balance, IsNotChangedByOneSlowStep) {
     EXPECT_NEAR(balance.share(900, 0), 1.0 / 3, 1e-12);
 }
 
-double now() {
-    return std::chrono::duration<double>(KernelLatency::Clock::now().time_since_epoch()).count();
-}
-
-void pass(double seconds) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+// The time `milliseconds` after the start of the host's clock.
+KernelLatency::Clock::time_point at(double milliseconds) {
+    return KernelLatency::Clock::time_point(std::chrono::duration_cast<KernelLatency::Clock::duration>(
+        std::chrono::duration<double>(milliseconds * ms)));
 }
 
 TEST(KernelLatency, IsTheWayThereAndTheLastWayBackThatWasSeen) {
     KernelLatency way;
-    way.started();
-    pass(2 * ms);
-    const double began = now();
-    way.asked(true);
-    const double ended = now();
-    pass(3 * ms);
-    way.done(began, ended);
-    const double first = way.seconds();
-    EXPECT_GE(first, 5 * ms);
+    way.started(at(1000));
+    way.asked(true, at(1003));
+    way.done(1002 * ms, 1004 * ms, at(1007));
+    EXPECT_NEAR(way.seconds(), (2 + 3) * ms, 1e-9);
     // The device was done long before the host asked for the result.
-    way.started();
-    const double again = now();
-    pass(30 * ms);
-    way.asked(false);
-    way.done(again, again + 1e-6);
-    EXPECT_GE(way.seconds(), 3 * ms);
-    EXPECT_LT(way.seconds(), first + 10 * ms);
+    way.started(at(2000));
+    way.asked(false, at(2030));
+    way.done(2001 * ms, 2002 * ms, at(2031));
+    EXPECT_NEAR(way.seconds(), (1 + 3) * ms, 1e-9);
 }
 
 TEST(KernelLatency, OfAnotherClockIsWhatTheHostWaitedFor) {
     KernelLatency way;
-    way.started();
-    pass(5 * ms);
-    way.asked(true);
-    way.done(100.0, 100.001);
-    const double seen = way.seconds();
-    EXPECT_GE(seen, 4 * ms);
-    way.started();
-    way.asked(false);
-    way.done(101.0, 101.001);
-    EXPECT_LT(way.seconds(), seen);
+    way.started(at(1000));
+    way.asked(true, at(1005));
+    way.done(100'000.0, 100'000.001, at(1006));
+    EXPECT_NEAR(way.seconds(), 5 * ms, 1e-9);
+    way.started(at(2000));
+    way.asked(false, at(2001));
+    way.done(100'001.0, 100'001.001, at(2002));
+    EXPECT_NEAR(way.seconds(), 0.9 * 5 * ms, 1e-9);
 }
 
 }  // namespace
