@@ -20,7 +20,7 @@ sanitized() {
 }
 
 declare -A command=(
-    [other-mpi]="scripts/build.py build other-mpi-tests && suite build --set other-mpi"
+    [rest]="scripts/build.py build other-mpi-tests && suite build --set rest"
     [mpi-next]="scripts/test-mpi-next.sh"
     [aarch64]="tests/aarch64/run.sh build"
     [demo]="make --no-print-directory demo"
@@ -31,7 +31,7 @@ declare -A command=(
     [site]="make --no-print-directory docs-check"
 )
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(demo other-mpi aarch64 fuzz asan tsan mpi-next packages site)
+[ ${#parts[@]} -gt 0 ] || parts=(demo rest aarch64 fuzz asan tsan mpi-next packages site)
 
 times=() failed=() skipped=()
 for part in "${parts[@]}"; do

@@ -455,7 +455,9 @@ def test_clean_removes_what_a_dead_owner_left_and_nothing_else(offpath):
     mark = owner.mark(gone.pid)
     gone.kill()
     gone.wait()
-    rooms = [Path(tempfile.gettempdir()) / f"offpath-run-test-{os.getpid()}-{name}" for name in ("dead", "alive")]
+    rooms = [
+        Path(tempfile.gettempdir()) / f"offpath-run-test-{os.getpid()}-{name}" for name in ("dead", "alive")
+    ]
     for room, mark_ in zip(rooms, (mark, owner.mark()), strict=True):
         room.mkdir()
         (room / "owner").write_text(mark_)

@@ -88,7 +88,7 @@ def test_the_cost_has_what_a_test_did_not_wait_for(run):
 def test_other_sets_of_tests_are_left_out_unless_asked_for(run):
     _, results, build = run
     assert not {"long.one", "mpich.one"} & set(results)
-    assert "mpich.one FAILED" in suite(build, "--set", "other-mpi").stdout
+    assert "mpich.one FAILED" in suite(build, "--set", "rest").stdout
     assert "long.one FAILED" in suite(build, "-R", "^long").stdout
     nothing = suite(build, "-R", "nowhere")
     assert nothing.returncode == 2 and "no test" in nothing.stderr

@@ -1,6 +1,6 @@
 """Runs the tests of a build and says what they found, what they cost, and what was skipped.
 
-python -m suite BUILD [--set test|all|units|other-mpi|long] [-R NAME] [--only compiled|command] [--times N]
+python -m suite BUILD [--set test|rest|units|long] [-R NAME] [--only compiled|command] [--times N]
 
 Run from the folder `tests`. Exits with 1 if a test failed, and with 2 if no test has the name.
 """
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="suite", description="Runs the tests of a build.")
     parser.add_argument("build")
     parser.add_argument(
-        "--set", dest="what", choices=("test", "all", "units", "other-mpi", "long"), default="test"
+        "--set", dest="what", choices=("test", "rest", "units", "long"), default="test"
     )
     parser.add_argument(
         "-R", dest="name", help="a regular expression for names, or tests/python/FILE[::CASE]"
@@ -81,7 +81,7 @@ def chosen(build: Path, options: argparse.Namespace) -> list[Test]:
             for test, labels in plan.compiled(build)
             if options.name or plan.wanted(test.name, labels, options.what)
         ]
-    if options.only != "compiled" and options.what in ("test", "all") and not _is_sanitized(build):
+    if options.only != "compiled" and options.what == "test" and not _is_sanitized(build):
         tests += plan.command_files(build) + plan.checks()
     if options.name:
         tests = [test for test in tests if re.search(options.name, test.name)]

@@ -13,8 +13,8 @@ from suite.case import Test
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOTS_OF_CORE = 4
-# What `make test` leaves to `make test-long`, and what to `make test-all`.
-LONG = "long"
+# What `make test` leaves to `make test-long`, and what to `make test-all`: tests with the label, or of another MPI.
+LONG, REST = "long", "rest"
 _OTHER_MPI = re.compile(r"(^|\.)(mpich|abi)(\.|$)")
 
 
@@ -105,12 +105,12 @@ def command_files(build: Path, patterns: list[str] | None = None) -> list[Test]:
 
 
 def wanted(name: str, labels: frozenset[str], what: str) -> bool:
-    """Whether the set `what` (test, all, units, other-mpi, long) has the test `name` with these labels."""
+    """Whether the set `what` (test, rest, units, long) has the test `name` with these labels."""
     if what == "units":
         return "unit" in labels and not labels & {LONG, "client"}
     if what == "long" or LONG in labels:
         return what == "long" and LONG in labels
-    return what == "all" or (_OTHER_MPI.search(name) is not None) == (what == "other-mpi")
+    return (REST in labels or _OTHER_MPI.search(name) is not None) == (what == "rest")
 
 
 def checks() -> list[Test]:
