@@ -58,9 +58,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="suite", description="Runs the tests of a build.")
     parser.add_argument("build")
-    parser.add_argument(
-        "--set", dest="what", choices=("test", "rest", "units", "long"), default="test"
-    )
+    parser.add_argument("--set", dest="what", choices=("test", "rest", "units", "long"), default="test")
     parser.add_argument(
         "-R", dest="name", help="a regular expression for names, or tests/python/FILE[::CASE]"
     )
