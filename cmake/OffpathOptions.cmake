@@ -42,7 +42,9 @@ endif()
 
 # Reading headers takes longer than compiling most files. So the sources of a target are compiled together, and
 # the headers of libraries are compiled once (OffpathPrecompiled.cmake). The builds with clang and sanitizers do
-# without, so that they find a source that lacks an include.
+# without, so that they find a source that lacks an include. Sources that are compiled together see each other's
+# unnamed namespaces: a name there has one meaning in the whole target, and no source has a using-directive at
+# global scope that other sources of the target could not have.
 option(OFFPATH_TOGETHER "Compile sources of a target together, with precompiled headers" ON)
 if(OFFPATH_TOGETHER)
   set(CMAKE_UNITY_BUILD ON)

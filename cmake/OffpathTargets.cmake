@@ -7,8 +7,8 @@ function(add_subdirectory_if_present dir)
   endif()
 endfunction()
 
-# offpath_compile_alone(SOURCES...) marks sources that cannot be compiled together with others of their
-# target.
+# offpath_compile_alone(SOURCES...): each of these is an object of its own, so that a program can have another one
+# in its place.
 function(offpath_compile_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -19,9 +19,9 @@ struct Result {
     bool verified = true;
 };
 
-class Pair {
+class BandwidthPair {
   public:
-    Pair(const BandwidthOptions& options, const mpi_support::World& world)
+    BandwidthPair(const BandwidthOptions& options, const mpi_support::World& world)
         : bytes_(static_cast<int>(options.bytes)),
           window_(options.window),
           half_(world.ranks / 2),
@@ -78,7 +78,7 @@ class Pair {
 };
 
 template <typename Subject, typename Exchange>
-Result measure(const BandwidthOptions& options, Subject& subject, Exchange exchange) {
+Result measure_bandwidth(const BandwidthOptions& options, Subject& subject, Exchange exchange) {
     Interval interval(options.shared_clock);
     Result result;
     for (int i = -options.warmup; i < options.iterations; ++i) {
@@ -119,13 +119,13 @@ int run_bandwidth(const BandwidthOptions& options, const mpi_support::World& wor
         if (options.bytes > 0x7fffffff)
             throw mpi_support::UsageError("--bytes " + std::to_string(options.bytes) +
                                           ": at most 2147483647");
-        Pair pair(options, world);
-        result = measure(options, pair, [&] { pair.exchange(); });
+        BandwidthPair pair(options, world);
+        result = measure_bandwidth(options, pair, [&] { pair.exchange(); });
         messages = static_cast<double>(options.window) * (world.ranks / 2);
         bytes = messages * static_cast<double>(options.bytes);
     } else {
         Operation operation(options.op, options.bytes, options.allocator);
-        result = measure(options, operation, [&] {
+        result = measure_bandwidth(options, operation, [&] {
             operation.post();
             operation.wait();
         });

@@ -23,7 +23,7 @@ namespace mpi_bench {
 
 namespace {
 
-constexpr int kTag = 3, kAnswerTag = 4;
+constexpr int kMessageTag = 3, kWindowAnswerTag = 4;
 constexpr int kWindow = 64;
 
 // Binds the first and the second rank of a pair to two of the CPUs that this process was given.
@@ -51,11 +51,11 @@ using Test = std::function<void(Pair&, int bytes, int times)>;
 void ping_pong(Pair& pair, int bytes, int times) {
     for (int i = 0; i < times; ++i) {
         if (pair.me == 0) {
-            MPI_Send(pair.out.data(), bytes, MPI_BYTE, 1, kTag, pair.comm);
-            MPI_Recv(pair.in.data(), bytes, MPI_BYTE, 1, kTag, pair.comm, MPI_STATUS_IGNORE);
+            MPI_Send(pair.out.data(), bytes, MPI_BYTE, 1, kMessageTag, pair.comm);
+            MPI_Recv(pair.in.data(), bytes, MPI_BYTE, 1, kMessageTag, pair.comm, MPI_STATUS_IGNORE);
         } else {
-            MPI_Recv(pair.in.data(), bytes, MPI_BYTE, 0, kTag, pair.comm, MPI_STATUS_IGNORE);
-            MPI_Send(pair.out.data(), bytes, MPI_BYTE, 0, kTag, pair.comm);
+            MPI_Recv(pair.in.data(), bytes, MPI_BYTE, 0, kMessageTag, pair.comm, MPI_STATUS_IGNORE);
+            MPI_Send(pair.out.data(), bytes, MPI_BYTE, 0, kMessageTag, pair.comm);
         }
     }
 }
@@ -65,16 +65,16 @@ void windows(Pair& pair, int bytes, int times) {
     for (int i = 0; i < times; ++i) {
         for (MPI_Request& request : requests) {
             if (pair.me == 0) {
-                MPI_Isend(pair.out.data(), bytes, MPI_BYTE, 1, kTag, pair.comm, &request);
+                MPI_Isend(pair.out.data(), bytes, MPI_BYTE, 1, kMessageTag, pair.comm, &request);
             } else {
-                MPI_Irecv(pair.in.data(), bytes, MPI_BYTE, 0, kTag, pair.comm, &request);
+                MPI_Irecv(pair.in.data(), bytes, MPI_BYTE, 0, kMessageTag, pair.comm, &request);
             }
         }
         MPI_Waitall(kWindow, requests.data(), MPI_STATUSES_IGNORE);
         if (pair.me == 0) {
-            MPI_Recv(nullptr, 0, MPI_BYTE, 1, kAnswerTag, pair.comm, MPI_STATUS_IGNORE);
+            MPI_Recv(nullptr, 0, MPI_BYTE, 1, kWindowAnswerTag, pair.comm, MPI_STATUS_IGNORE);
         } else {
-            MPI_Send(nullptr, 0, MPI_BYTE, 0, kAnswerTag, pair.comm);
+            MPI_Send(nullptr, 0, MPI_BYTE, 0, kWindowAnswerTag, pair.comm);
         }
     }
 }

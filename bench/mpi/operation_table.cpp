@@ -7,12 +7,12 @@ namespace mpi_bench {
 
 namespace {
 
-constexpr int kTag = 7;
+constexpr int kRingTag = 7;
 
 void post_to_next(const Operation& op, std::vector<MPI_Request>& requests) {
-    MPI_Irecv(op.receive(), op.bytes(), MPI_BYTE, previous_of(op.rank(), op.ranks()), kTag, op.comm(),
+    MPI_Irecv(op.receive(), op.bytes(), MPI_BYTE, previous_of(op.rank(), op.ranks()), kRingTag, op.comm(),
               add(requests));
-    MPI_Isend(op.send(), op.bytes(), MPI_BYTE, next_of(op.rank(), op.ranks()), kTag, op.comm(),
+    MPI_Isend(op.send(), op.bytes(), MPI_BYTE, next_of(op.rank(), op.ranks()), kRingTag, op.comm(),
               add(requests));
 }
 

@@ -60,9 +60,9 @@ const std::map<std::string, WorkFigure>& work_figures() {
     return all;
 }
 
-class Reader {
+class PlatformReader {
   public:
-    Reader(const std::string& path, const std::string& text) : path_(path) {
+    PlatformReader(const std::string& path, const std::string& text) : path_(path) {
         try {
             file_ = Json::parse(text);
         } catch (const Json::exception& error) {
@@ -159,7 +159,7 @@ class Reader {
 }  // namespace
 
 Platform parse_platform(const std::string& path, const std::string& text) {
-    return Reader(path, text).read();
+    return PlatformReader(path, text).read();
 }
 
 }  // namespace offpath::sim

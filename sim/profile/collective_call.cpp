@@ -14,31 +14,32 @@ using collectives::Reducing;
 using collectives::TeamShape;
 using schedule::Schedule;
 
-constexpr const char* names[] = {"barrier",
-                                 "alltoall",
-                                 "alltoallv",
-                                 "alltoallw",
-                                 "allgather",
-                                 "allgatherv",
-                                 "bcast",
-                                 "allreduce",
-                                 "reduce",
-                                 "reduce_scatter",
-                                 "reduce_scatter_block",
-                                 "gather",
-                                 "gatherv",
-                                 "scatter",
-                                 "scatterv",
-                                 "scan",
-                                 "exscan",
-                                 "neighbor_allgather",
-                                 "neighbor_allgatherv",
-                                 "neighbor_alltoall",
-                                 "neighbor_alltoallv",
-                                 "neighbor_alltoallw"};
+constexpr const char* collective_names[] = {"barrier",
+                                            "alltoall",
+                                            "alltoallv",
+                                            "alltoallw",
+                                            "allgather",
+                                            "allgatherv",
+                                            "bcast",
+                                            "allreduce",
+                                            "reduce",
+                                            "reduce_scatter",
+                                            "reduce_scatter_block",
+                                            "gather",
+                                            "gatherv",
+                                            "scatter",
+                                            "scatterv",
+                                            "scan",
+                                            "exscan",
+                                            "neighbor_allgather",
+                                            "neighbor_allgatherv",
+                                            "neighbor_alltoall",
+                                            "neighbor_alltoallv",
+                                            "neighbor_alltoallw"};
 
 bool is_name(const std::string& text) {
-    return std::find(std::begin(names), std::end(names), text) != std::end(names);
+    return std::find(std::begin(collective_names), std::end(collective_names), text) !=
+           std::end(collective_names);
 }
 
 std::vector<std::uint64_t> offsets_of(std::span<const std::uint64_t> sizes) {

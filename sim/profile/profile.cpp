@@ -14,9 +14,9 @@ using Json = nlohmann::json;
 // The profiler nests far fewer loops. Each level of a file costs a call of the reader.
 constexpr unsigned most_nested_loops = 100;
 
-class Reader {
+class ProfileReader {
   public:
-    explicit Reader(const std::string& path) : path_(path) {
+    explicit ProfileReader(const std::string& path) : path_(path) {
         std::ifstream file(path);
         if (!file) throw ProfileError(fmt::format("{}: cannot be read", path));
         try {
@@ -233,7 +233,7 @@ std::vector<RankProfile> read_profile(const std::string& folder) {
     std::vector<RankProfile> profiles;
     std::uint32_t ranks = 1;
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
-        profiles.push_back(Reader(fmt::format("{}/rank-{}.json", folder, rank)).read(rank, &ranks));
+        profiles.push_back(ProfileReader(fmt::format("{}/rank-{}.json", folder, rank)).read(rank, &ranks));
     return profiles;
 }
 

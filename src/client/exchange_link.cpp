@@ -16,7 +16,7 @@ std::span<const std::byte> bytes_of(const ExchangeHeader& header) {
     return std::as_bytes(std::span(&header, 1));
 }
 
-bool read(const transport::Incoming& message, ExchangeHeader& header) {
+bool read_header(const transport::Incoming& message, ExchangeHeader& header) {
     if (message.header.size() != sizeof header) return false;
     std::memcpy(&header, message.header.data(), sizeof header);
     return true;
@@ -131,7 +131,7 @@ Status ExchangeTree::Up::send(std::span<const std::byte> data) {
 
 void ExchangeTree::Up::on_message(const transport::Incoming& message) {
     ExchangeHeader header;
-    const bool known = read(message, header);
+    const bool known = read_header(message, header);
     if (known && header.kind == ExchangeHeader::Kind::data && go_ && header.token == token_)
         return input.take(*transport_, message);
     control::Message handshake;
@@ -209,7 +209,7 @@ ExchangeTree::Down::Child* ExchangeTree::Down::find(std::uint32_t rank) {
 
 void ExchangeTree::Down::on_message(const transport::Incoming& message) {
     ExchangeHeader header;
-    Child* const child = read(message, header) ? find(header.rank) : nullptr;
+    Child* const child = read_header(message, header) ? find(header.rank) : nullptr;
     if (child != nullptr && header.kind == ExchangeHeader::Kind::data && header.token == child->token &&
         header.token != 0)
         return child->input.take(*transport_, message);

@@ -45,7 +45,7 @@ Status pass(long call, int file, std::uint64_t place, std::uint64_t address, std
 
 }  // namespace
 
-CheckedMemory::CheckedMemory() : page_bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
+CheckedMemory::CheckedMemory() : page_bytes_(page_bytes()) {
     if (make_memory_file("offpath-link", file_bytes, file_) != Status::ok ||
         Mapping::map(file_.get(), file_bytes, mapping_) != Status::ok)
         log::error(Code::resources, "staging: there is no memory file; transfers will fail");

@@ -26,11 +26,6 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-std::size_t page_bytes() {
-    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    return bytes;
-}
-
 Status failed(const char* call) {
     const int error = errno;
     log::error(Code::resources, "{}: {}", call, std::strerror(error));
@@ -38,6 +33,11 @@ Status failed(const char* call) {
 }
 
 }  // namespace
+
+std::size_t page_bytes() {
+    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
 
 File::~File() {
     if (fd_ < 0) return;

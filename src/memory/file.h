@@ -71,6 +71,8 @@ class Mapping {
     std::size_t bytes_ = 0;
 };
 
+// The size of a page of memory.
+std::size_t page_bytes();
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
 // Makes a zeroed memory file of `bytes` bytes (> 0). Its size is sealed, so a process that maps the file can

@@ -1,15 +1,14 @@
 #include "memory/piece_lists.h"
 
-#include <algorithm>
+#include "memory/file.h"
 
-#include <unistd.h>
+#include <algorithm>
 
 namespace offpath::memory {
 namespace {
 
 std::uint64_t page_of(std::uint64_t address) {
-    static const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    return address / page_bytes;
+    return address / page_bytes();
 }
 
 // A place for the bytes of gaps. It is never read.

@@ -23,11 +23,6 @@ constexpr std::size_t most_memory_files = 32;
 constexpr std::uint64_t present = 1ull << 63, of_a_file = 1ull << 61, write_protected = 1ull << 57;
 constexpr std::size_t entries_at_a_time = 512;
 
-std::uint64_t page_bytes() {
-    static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    return bytes;
-}
-
 // At most 16, because no page is smaller than 4 KiB. A block has a bit for each page in one word.
 std::uint64_t pages_per_block() {
     return std::max<std::uint64_t>(block_bytes / page_bytes(), 1);

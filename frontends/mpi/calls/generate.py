@@ -27,8 +27,11 @@ FORTRAN_HEAD = """\
 
 #include <offpath/types.h>
 
-using namespace offpath::mpi::fortran;
+namespace offpath::mpi::fortran {
 
+"""
+FORTRAN_FOOT = """
+}  // namespace offpath::mpi::fortran
 """
 
 
@@ -241,6 +244,7 @@ def main() -> None:
         )
         fortran_text = BANNER + FORTRAN_HEAD
         fortran_text += "\n".join(text for call in calls if (text := fortran_function(call, mpi)))
+        fortran_text += FORTRAN_FOOT
         symbols = [call.name for call in calls] + [call.large for call in calls if call.large]
         symbols += [symbol for call in calls for symbol in fortran_symbols(call, mpi)]
         if mpi == "mpich":

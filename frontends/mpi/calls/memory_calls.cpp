@@ -11,8 +11,7 @@
 #include "rma/exposed_memory.h"
 #include "runtime/runtime.h"
 
-using namespace offpath::mpi;
-
+namespace offpath::mpi {
 namespace {
 
 constexpr MPI_Aint least_mapped_bytes = MPI_Aint{64} * 1024;
@@ -21,7 +20,7 @@ std::mutex allocated_mutex;
 std::unordered_map<void*, std::size_t> mapped;  // address to size
 
 // Returns the size of offpath's memory at this address, or 0 if the memory is not offpath's.
-std::size_t take(void* address) {
+std::size_t take_mapped(void* address) {
     const std::lock_guard lock(allocated_mutex);
     const auto found = mapped.find(address);
     if (found == mapped.end()) return 0;
@@ -49,7 +48,7 @@ OFFPATH_API int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
 }
 
 OFFPATH_API int MPI_Free_mem(void* base) {
-    const std::size_t bytes = base != nullptr ? take(base) : 0;
+    const std::size_t bytes = base != nullptr ? take_mapped(base) : 0;
     if (bytes == 0) return PMPI_Free_mem(base);
     // After MPI_Finalize the memory stays until the process ends.
     if (active()) free_memory(base, bytes);
@@ -57,3 +56,5 @@ OFFPATH_API int MPI_Free_mem(void* base) {
 }
 
 }  // extern "C"
+
+}  // namespace offpath::mpi

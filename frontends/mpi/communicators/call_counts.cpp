@@ -20,19 +20,19 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Counts {
+struct CallCounts {
     std::array<std::uint64_t, host_reason_count> calls{};  // by reason; none: on the device
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max(), most = 0;
     std::uint64_t from_others = 0;  // of calls on the device
 };
 // A communicator is known by its team's number, its name and its size. Those without a team have number 0, as
 // the world has, so ones of equal name and size are counted together.
-using Key = std::tuple<std::uint64_t, std::string, int, Op, Form>;
+using CallKey = std::tuple<std::uint64_t, std::string, int, Op, Form>;
 
 std::mutex mutex;
-std::map<Key, Counts> counts;
+std::map<CallKey, CallCounts> counts;
 
-Json to_json(const Key& key, const Counts& count) {
+Json to_json(const CallKey& key, const CallCounts& count) {
     const auto& [team, name, ranks, op, form] = key;
     Json on_host = Json::object();
     for (std::size_t i = 1; i < host_reason_count; ++i)
@@ -77,7 +77,7 @@ void count_call(const Team& team, MPI_Comm comm, Op op, Form form, HostReason re
         PMPI_Comm_size(comm, &ranks);
     }
     const std::lock_guard lock(mutex);
-    Counts& count = counts[{team.id, std::string(name.data()), ranks, op, form}];
+    CallCounts& count = counts[{team.id, std::string(name.data()), ranks, op, form}];
     count.least = std::min(count.least, size);
     count.most = std::max(count.most, size);
     count.from_others += from_others;

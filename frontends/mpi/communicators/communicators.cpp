@@ -14,7 +14,7 @@
 namespace offpath::mpi {
 namespace {
 
-int keyval = MPI_KEYVAL_INVALID;
+int team_keyval = MPI_KEYVAL_INVALID;
 
 Team& shared_record(HostReason reason) {
     static Team one_rank, idup, foreign, no_team;
@@ -36,7 +36,7 @@ void set_up_shared_records() {
 
 // MPI_Comm_idup copies attributes and gives no opportunity to agree on a team. For every other way of
 // duplicating, communicator_created replaces the record that is set here.
-int on_copy(MPI_Comm, int, void*, void*, void* value, int* flag) {
+int on_copy_team(MPI_Comm, int, void*, void*, void* value, int* flag) {
     *static_cast<void**>(value) = &shared_record(HostReason::idup);
     *flag = 1;
     return MPI_SUCCESS;
@@ -47,7 +47,7 @@ void end_devices(Team& team) {
     if (team.devices.exchange(nullptr) != nullptr) outstanding.pairs.lower();
 }
 
-int on_delete(MPI_Comm, int, void* value, void*) {
+int on_delete_team(MPI_Comm, int, void* value, void*) {
     Team& team = *static_cast<Team*>(value);
     team_epoch.fetch_add(1, std::memory_order_release);
     if (team.alone) {
@@ -67,7 +67,7 @@ int on_delete(MPI_Comm, int, void* value, void*) {
 }
 
 void set_team(MPI_Comm comm, Team& team) {
-    PMPI_Comm_set_attr(comm, keyval, &team);
+    PMPI_Comm_set_attr(comm, team_keyval, &team);
     team_epoch.fetch_add(1, std::memory_order_release);
 }
 
@@ -146,7 +146,7 @@ Team& look_up_team(MPI_Comm comm) {
     const std::uint64_t now = team_epoch.load(std::memory_order_acquire);
     void* value = nullptr;
     int found = 0;
-    PMPI_Comm_get_attr(comm, keyval, static_cast<void*>(&value), &found);
+    PMPI_Comm_get_attr(comm, team_keyval, static_cast<void*>(&value), &found);
     Team* team =
         found != 0 && value != nullptr ? static_cast<Team*>(value) : &shared_record(HostReason::foreign);
     known_team(comm) = {comm, team, now};
@@ -244,7 +244,7 @@ void communicator_created(MPI_Comm comm) {
 
 void open_communicators() {
     set_up_shared_records();
-    PMPI_Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
+    PMPI_Comm_create_keyval(on_copy_team, on_delete_team, &team_keyval, nullptr);
     PMPI_Comm_group(MPI_COMM_WORLD, &runtime().world_group);
     set_team(MPI_COMM_SELF, shared_record(HostReason::one_rank));
     open_small_messages();
@@ -254,10 +254,10 @@ void open_communicators() {
 }
 
 void close_communicators() {
-    PMPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
-    PMPI_Comm_delete_attr(MPI_COMM_SELF, keyval);
+    PMPI_Comm_delete_attr(MPI_COMM_WORLD, team_keyval);
+    PMPI_Comm_delete_attr(MPI_COMM_SELF, team_keyval);
     close_small_messages();
-    PMPI_Comm_free_keyval(&keyval);
+    PMPI_Comm_free_keyval(&team_keyval);
     PMPI_Group_free(&runtime().world_group);
 }
 

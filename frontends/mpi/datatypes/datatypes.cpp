@@ -13,9 +13,9 @@
 namespace offpath::mpi {
 namespace {
 
-int keyval = MPI_KEYVAL_INVALID;
+int layout_keyval = MPI_KEYVAL_INVALID;
 
-int on_delete(MPI_Datatype, int, void* value, void*) {
+int on_delete_layout(MPI_Datatype, int, void* value, void*) {
     release(*static_cast<Layout*>(value));
     return MPI_SUCCESS;
 }
@@ -97,15 +97,15 @@ Layout* make_layout(MPI_Datatype type) {
 Layout* layout_of(MPI_Datatype type) {
     void* value = nullptr;
     int found = 0;
-    PMPI_Type_get_attr(type, keyval, static_cast<void*>(&value), &found);
+    PMPI_Type_get_attr(type, layout_keyval, static_cast<void*>(&value), &found);
     if (found != 0) return static_cast<Layout*>(value);
     static std::mutex one_maker;
     const std::lock_guard lock(one_maker);
-    PMPI_Type_get_attr(type, keyval, static_cast<void*>(&value), &found);
+    PMPI_Type_get_attr(type, layout_keyval, static_cast<void*>(&value), &found);
     if (found != 0) return static_cast<Layout*>(value);
     if (!is_committed(type)) return nullptr;
     Layout* layout = make_layout(type);
-    PMPI_Type_set_attr(type, keyval, layout);
+    PMPI_Type_set_attr(type, layout_keyval, layout);
     return layout;
 }
 
@@ -228,7 +228,7 @@ MPI_Datatype hold_type(MPI_Datatype type) {
     Layout* layout = layout_of(type);
     if (layout != nullptr && layout->parts > 1) {
         retain(*layout);
-        PMPI_Type_set_attr(held, keyval, layout);
+        PMPI_Type_set_attr(held, layout_keyval, layout);
     }
     return held;
 }
@@ -237,9 +237,9 @@ int free_type(MPI_Datatype* type) {
     void* value = nullptr;
     int found = 0;
     if (active() && *type != MPI_DATATYPE_NULL)
-        PMPI_Type_get_attr(*type, keyval, static_cast<void*>(&value), &found);
+        PMPI_Type_get_attr(*type, layout_keyval, static_cast<void*>(&value), &found);
     if (found != 0 && static_cast<Layout*>(value)->held != MPI_DATATYPE_NULL)
-        PMPI_Type_delete_attr(*type, keyval);
+        PMPI_Type_delete_attr(*type, layout_keyval);
     return PMPI_Type_free(type);
 }
 
@@ -260,7 +260,7 @@ void set_parts(MPI_Datatype type, MPI_Datatype element, std::size_t count) {
     layout->bytes = count * use.bytes;
     layout->extent = static_cast<MPI_Aint>(count) * use.extent;
     layout->held = type_of_one(element);
-    PMPI_Type_set_attr(type, keyval, layout);
+    PMPI_Type_set_attr(type, layout_keyval, layout);
 }
 
 bool pack_parts(const Layout& layout, const void* elements, std::size_t count, void* packed) {
@@ -301,11 +301,11 @@ bool unpack(const Layout& layout, const void* packed, void* elements, std::size_
 }
 
 void open_datatypes() {
-    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, on_delete, &keyval, nullptr);
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, on_delete_layout, &layout_keyval, nullptr);
 }
 
 void close_datatypes() {
-    PMPI_Type_free_keyval(&keyval);
+    PMPI_Type_free_keyval(&layout_keyval);
 }
 
 }  // namespace offpath::mpi

@@ -11,7 +11,7 @@ namespace offpath::mpi {
 namespace {
 
 // The operations that MPI 3.1, chapter 5.9.2, allows for a type.
-enum Kind : unsigned {
+enum TypeKind : unsigned {
     c_integer = 1,
     fortran_integer = 2,
     floating = 4,

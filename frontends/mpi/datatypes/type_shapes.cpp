@@ -13,9 +13,9 @@
 namespace offpath::mpi {
 namespace {
 
-int keyval = MPI_KEYVAL_INVALID;
+int shape_keyval = MPI_KEYVAL_INVALID;
 
-int on_delete(MPI_Datatype, int, void* value, void*) {
+int on_delete_shape(MPI_Datatype, int, void* value, void*) {
     delete static_cast<ShapePointer*>(value);
     return MPI_SUCCESS;
 }
@@ -156,12 +156,12 @@ ShapePointer shape_of(MPI_Datatype type) {
     int found = 0;
     static std::mutex one_maker;
     const std::lock_guard lock(one_maker);
-    PMPI_Type_get_attr(type, keyval, static_cast<void*>(&value), &found);
+    PMPI_Type_get_attr(type, shape_keyval, static_cast<void*>(&value), &found);
     ShapePointer shape = found != 0 ? *static_cast<ShapePointer*>(value) : nullptr;
     if (shape == nullptr) {
         shape = make_shape(type);
         if (shape == nullptr) return nullptr;
-        PMPI_Type_set_attr(type, keyval, new ShapePointer(shape));
+        PMPI_Type_set_attr(type, shape_keyval, new ShapePointer(shape));
     }
     if (shape->basic == type) latest = {type, shape};
     return shape;
@@ -249,11 +249,11 @@ std::vector<offpath_segment_t> Elements::segments(std::uint64_t offset) const {
 }
 
 void open_shapes() {
-    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, on_delete, &keyval, nullptr);
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, on_delete_shape, &shape_keyval, nullptr);
 }
 
 void close_shapes() {
-    PMPI_Type_free_keyval(&keyval);
+    PMPI_Type_free_keyval(&shape_keyval);
 }
 
 }  // namespace offpath::mpi

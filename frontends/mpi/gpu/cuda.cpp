@@ -7,16 +7,14 @@
 namespace offpath::mpi::gpu {
 namespace {
 
-using Result = int;
 using Address = std::uint64_t;  // CUdeviceptr
 using Context = void*;
 
-constexpr Result success = 0;
 constexpr int attribute_context = 1;
 constexpr int attribute_memory_type = 2;
 constexpr int attribute_is_managed = 8;
-constexpr unsigned memory_device = 2;
-constexpr unsigned memory_array = 3;
+constexpr unsigned memory_type_device = 2;
+constexpr unsigned memory_type_array = 3;
 
 class Cuda final : public Driver {
   public:
@@ -30,7 +28,7 @@ class Cuda final : public Driver {
     bool holds(const void* address) const override {
         unsigned type = 0;
         if (attribute_(&type, attribute_memory_type, at(address)) != success) return false;
-        if (type != memory_device && type != memory_array) return false;
+        if (type != memory_type_device && type != memory_type_array) return false;
         unsigned managed = 0;
         return attribute_(&managed, attribute_is_managed, at(address)) != success || managed == 0;
     }

@@ -8,6 +8,10 @@
 
 namespace offpath::mpi::gpu {
 
+// What all functions of the three libraries return.
+using Result = int;
+constexpr Result success = 0;
+
 class Driver {
   public:
     Driver() = default;

@@ -9,10 +9,8 @@
 namespace offpath::mpi::gpu {
 namespace {
 
-using Result = int;
 using Handle = void*;
 
-constexpr Result success = 0;
 constexpr int structure_context = 0xd;
 constexpr int structure_queue = 0xe;
 constexpr int structure_properties = 0x17;

@@ -7,9 +7,6 @@
 namespace offpath::mpi::gpu {
 namespace {
 
-using Result = int;
-
-constexpr Result success = 0;
 constexpr int copy_by_addresses = 4;  // hipMemcpyDefault
 
 // Releases differ in the numbers of `type`, and newer ones append members to the structure.

@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "header_watcher.h"
 #include "outstanding.h"
 #include "parcel_progress.h"
+#include "runtime/request_hash.h"
 #include "short_receives.h"
 
 namespace offpath::mpi::p2p {
@@ -39,11 +39,8 @@ std::size_t size_for(std::size_t bytes) {
     return bytes > most_kept_bytes ? bytes : std::bit_ceil(bytes);
 }
 
-// MPI_Request is a pointer in some MPI libraries and an integer in others.
 Parcel*& bucket_of(MPI_Request request) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &request, sizeof(MPI_Request));  // NOLINT(bugprone-sizeof-expression)
-    return by_handle[(bits * 0x9E3779B97F4A7C15U) >> 52];
+    return by_handle[hash_of(request) >> 52];
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "gpu/memory.h"
 #include "parcel.h"
 #include "requests/status_errors.h"
+#include "runtime/request_hash.h"
 #include "settings.h"
 
 namespace offpath::mpi::p2p {
@@ -23,11 +24,8 @@ ShortReceive* free_short_records = nullptr;
 std::vector<ShortReceive*> short_table;
 int short_table_shift = 0;
 
-// MPI_Request is a pointer in some MPI libraries and an integer in others.
 ShortReceive*& short_bucket_of(MPI_Request request) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &request, sizeof(MPI_Request));  // NOLINT(bugprone-sizeof-expression)
-    return short_table[(bits * 0x9E3779B97F4A7C15U) >> short_table_shift];
+    return short_table[hash_of(request) >> short_table_shift];
 }
 
 void insert_short(ShortReceive& receive) {

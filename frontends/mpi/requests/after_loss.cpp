@@ -75,7 +75,7 @@ void leave_staging_to_device(OffloadedRequest& operation) {
 }
 
 // A rank that does not come holds the others up no longer than the limit.
-offpath_status_t run_again(OffloadedRequest& operation) {
+offpath_status_t run_second_time(OffloadedRequest& operation) {
     if (operation.second_run == nullptr) {
         if (must_follow(operation)) return OFFPATH_IN_PROGRESS;
         try {
@@ -153,7 +153,7 @@ offpath_status_t state_after_loss(OffloadedRequest& operation) {
         passage = Passage::lost;
     }
     if (passage == Passage::host) return run_on_host(operation);
-    if (passage == Passage::again && !may_mix_messages(operation)) return run_again(operation);
+    if (passage == Passage::again && !may_mix_messages(operation)) return run_second_time(operation);
     // A barrier needs no more than that. A rank that has left it needs no second run.
     if (operation.part.shape == DevicePart::Shape::barrier && departure.all_have_started(operation.number))
         return OFFPATH_OK;

@@ -16,6 +16,7 @@
 #include "outstanding.h"
 #include "runtime/losses.h"
 #include "runtime/parts.h"
+#include "runtime/request_hash.h"
 #include "runtime/runtime.h"
 
 namespace offpath::mpi {
@@ -54,14 +55,11 @@ std::uint64_t outstanding_ns() {
     return busy_ns + (listed > 0 ? now_ns() - busy_since_ns : 0);
 }
 
-// MPI_Request is a pointer in some MPI libraries and an integer in others.
 OffloadedRequest*& bucket_of(MPI_Request request) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &request, sizeof(MPI_Request));  // NOLINT(bugprone-sizeof-expression)
-    return by_handle[(bits * 0x9E3779B97F4A7C15U) >> 56];
+    return by_handle[hash_of(request) >> 56];
 }
 
-OffloadedRequest* find(MPI_Request request) {
+OffloadedRequest* find_outstanding(MPI_Request request) {
     OffloadedRequest* operation = bucket_of(request);
     while (operation != nullptr && operation->handle != request)
         operation = operation->hash_next;
@@ -300,7 +298,7 @@ void poll() {
 bool is_outstanding(MPI_Request request) {
     if (request == MPI_REQUEST_NULL) return false;
     const std::lock_guard lock(outstanding_mutex);
-    return find(request) != nullptr;
+    return find_outstanding(request) != nullptr;
 }
 
 void wait_until_done(MPI_Request request) {
@@ -308,7 +306,7 @@ void wait_until_done(MPI_Request request) {
     const OffloadedRequest* operation = nullptr;
     {
         const std::lock_guard lock(outstanding_mutex);
-        operation = find(request);
+        operation = find_outstanding(request);
     }
     if (operation == nullptr) return;
     const Waiting waiting;

@@ -1,12 +1,12 @@
 #include "persistent_requests.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 
 #include "runtime/outstanding_counts.h"
+#include "runtime/request_hash.h"
 
 namespace offpath::mpi {
 namespace {
@@ -16,22 +16,16 @@ struct Persistent {
     MPI_Request started = MPI_REQUEST_NULL;  // not null: the request is active
 };
 
-std::uint64_t key_of(MPI_Request request) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &request, sizeof(MPI_Request));  // NOLINT(bugprone-sizeof-expression)
-    return bits;
-}
-
 std::mutex persistent_mutex;
 // Never destroyed: requests that the program has not freed hold objects of the host's MPI, and the host's MPI
 // ends first.
-auto& by_handle = *new std::unordered_map<std::uint64_t, std::shared_ptr<Persistent>>;
+auto& persistent_by_hash = *new std::unordered_map<std::uint64_t, std::shared_ptr<Persistent>>;
 
-std::shared_ptr<Persistent> find(MPI_Request request) {
+std::shared_ptr<Persistent> find_persistent(MPI_Request request) {
     if (request == MPI_REQUEST_NULL) return nullptr;
     const std::lock_guard lock(persistent_mutex);
-    const auto found = by_handle.find(key_of(request));
-    return found != by_handle.end() ? found->second : nullptr;
+    const auto found = persistent_by_hash.find(hash_of(request));
+    return found != persistent_by_hash.end() ? found->second : nullptr;
 }
 
 void set_started(Persistent& persistent, MPI_Request started) {
@@ -41,7 +35,7 @@ void set_started(Persistent& persistent, MPI_Request started) {
     persistent.started = started;
 }
 
-int refuse(int error) {
+int refuse_start(int error) {
     PMPI_Comm_call_errhandler(MPI_COMM_WORLD, error);
     return error;
 }
@@ -56,7 +50,7 @@ int make_persistent(StartOperation start, MPI_Request* request) {
     if (result != MPI_SUCCESS) return result;
     {
         const std::lock_guard lock(persistent_mutex);
-        by_handle[key_of(handle)] = std::make_shared<Persistent>(Persistent{std::move(start)});
+        persistent_by_hash[hash_of(handle)] = std::make_shared<Persistent>(Persistent{std::move(start)});
     }
     persistent_requests.fetch_add(1, std::memory_order_relaxed);
     *request = handle;
@@ -64,9 +58,9 @@ int make_persistent(StartOperation start, MPI_Request* request) {
 }
 
 int start_persistent(MPI_Request* request) {
-    const std::shared_ptr<Persistent> persistent = find(*request);
+    const std::shared_ptr<Persistent> persistent = find_persistent(*request);
     if (persistent == nullptr) return PMPI_Start(request);
-    if (persistent->started != MPI_REQUEST_NULL) return refuse(MPI_ERR_REQUEST);
+    if (persistent->started != MPI_REQUEST_NULL) return refuse_start(MPI_ERR_REQUEST);
     MPI_Request started = MPI_REQUEST_NULL;
     const int result = persistent->start(&started);
     if (result == MPI_SUCCESS) set_started(*persistent, started);
@@ -74,11 +68,11 @@ int start_persistent(MPI_Request* request) {
 }
 
 bool end_persistent(MPI_Request request, MPI_Request* started) {
-    const std::shared_ptr<Persistent> persistent = find(request);
+    const std::shared_ptr<Persistent> persistent = find_persistent(request);
     if (persistent == nullptr) return false;
     {
         const std::lock_guard lock(persistent_mutex);
-        by_handle.erase(key_of(request));
+        persistent_by_hash.erase(hash_of(request));
     }
     persistent_requests.fetch_sub(1, std::memory_order_relaxed);
     *started = persistent->started;
@@ -88,7 +82,7 @@ bool end_persistent(MPI_Request request, MPI_Request* started) {
 
 MPI_Request stand_in_of(MPI_Request request) {
     if (outstanding.persistent_active == 0) return request;
-    const std::shared_ptr<Persistent> persistent = find(request);
+    const std::shared_ptr<Persistent> persistent = find_persistent(request);
     return persistent != nullptr && persistent->started != MPI_REQUEST_NULL ? persistent->started : request;
 }
 
@@ -114,7 +108,7 @@ void StandIns::exchange(int count) {
 StandIns::~StandIns() {
     if (count_ == 0) return;
     for (const Exchanged& one : exchanged_) {
-        if (const std::shared_ptr<Persistent> persistent = find(one.handle))
+        if (const std::shared_ptr<Persistent> persistent = find_persistent(one.handle))
             set_started(*persistent, requests_[one.index]);
         requests_[one.index] = one.handle;
     }

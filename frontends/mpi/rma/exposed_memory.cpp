@@ -22,7 +22,7 @@ struct Freed {
 };
 
 std::mutex exposed_mutex;
-std::vector<Exposed> exposed;
+std::vector<Exposed> exposed_ranges;
 std::vector<Freed> freed;  // memory that the program has freed while a window still exposes it
 
 std::uintptr_t address(const void* place) {
@@ -30,20 +30,20 @@ std::uintptr_t address(const void* place) {
 }
 
 // Needs the lock.
-bool is_exposed(const Freed& memory) {
-    return std::any_of(exposed.begin(), exposed.end(), [&](const Exposed& each) {
+bool is_still_exposed(const Freed& memory) {
+    return std::any_of(exposed_ranges.begin(), exposed_ranges.end(), [&](const Exposed& each) {
         return each.begin < memory.end && address(memory.base) < each.end;
     });
 }
 
 template <typename Gone>
-void forget(Gone gone) {
+void forget_exposed(Gone gone) {
     std::vector<Freed> over;
     {
         const std::lock_guard lock(exposed_mutex);
-        std::erase_if(exposed, gone);
+        std::erase_if(exposed_ranges, gone);
         std::erase_if(freed, [&](const Freed& memory) {
-            if (is_exposed(memory)) return false;
+            if (is_still_exposed(memory)) return false;
             over.push_back(memory);
             return true;
         });
@@ -57,20 +57,21 @@ void forget(Gone gone) {
 void expose(const Window& window, const void* base, std::size_t bytes) {
     if (bytes == 0) return;
     const std::lock_guard lock(exposed_mutex);
-    exposed.push_back({&window, address(base), address(base) + bytes});
+    exposed_ranges.push_back({&window, address(base), address(base) + bytes});
 }
 
 void conceal(const Window& window, const void* base) {
-    forget([&](const Exposed& each) { return each.window == &window && each.begin == address(base); });
+    forget_exposed(
+        [&](const Exposed& each) { return each.window == &window && each.begin == address(base); });
 }
 
 void conceal(const Window& window) {
-    forget([&](const Exposed& each) { return each.window == &window; });
+    forget_exposed([&](const Exposed& each) { return each.window == &window; });
 }
 
 bool is_exposed(const Window& window, const void* base) {
     const std::lock_guard lock(exposed_mutex);
-    return std::any_of(exposed.begin(), exposed.end(), [&](const Exposed& each) {
+    return std::any_of(exposed_ranges.begin(), exposed_ranges.end(), [&](const Exposed& each) {
         return each.window == &window && each.begin == address(base);
     });
 }
@@ -78,7 +79,7 @@ bool is_exposed(const Window& window, const void* base) {
 std::vector<std::pair<void*, std::size_t>> exposed_by(const Window& window) {
     std::vector<std::pair<void*, std::size_t>> found;
     const std::lock_guard lock(exposed_mutex);
-    for (const Exposed& each : exposed) {
+    for (const Exposed& each : exposed_ranges) {
         if (each.window == &window)
             found.emplace_back(reinterpret_cast<void*>(each.begin), each.end - each.begin);
     }
@@ -89,7 +90,7 @@ void free_memory(void* base, std::size_t bytes) {
     {
         const std::lock_guard lock(exposed_mutex);
         const Freed memory{base, address(base) + bytes};
-        if (is_exposed(memory)) {
+        if (is_still_exposed(memory)) {
             freed.push_back(memory);
             return;
         }

@@ -3,21 +3,19 @@
 #include <algorithm>
 #include <vector>
 
-#include "datatypes/gpu_packing.h"
-
 namespace offpath::mpi {
 namespace {
 
 using Kind = OneSidedOperation::Kind;
 
 // The most bytes and pieces of one call of the host's MPI.
-constexpr std::size_t most_bytes = std::size_t{1} << 30;
-constexpr std::size_t most_pieces = std::size_t{1} << 18;
+constexpr std::size_t most_bytes_of_call = std::size_t{1} << 30;
+constexpr std::size_t most_pieces_of_call = std::size_t{1} << 18;
 // Open MPI 4.1 gives wrong results of larger MPI_Get_accumulate calls between nodes.
 constexpr std::size_t most_fetched_bytes = 4096;
 
 // A part of an operation: pieces of the target, and where its bytes begin in origin and result.
-struct Part {
+struct OperationPart {
     std::vector<int> elements;
     std::vector<MPI_Aint> offsets;  // in bytes, in the target's memory
     std::size_t at = 0, bytes = 0;
@@ -39,19 +37,21 @@ MPI_Datatype element_of(const OneSidedOperation& operation, std::size_t& size) {
 }
 
 // Without the first `skipped` bytes.
-std::vector<Part> parts_of(const OneSidedOperation& operation, std::size_t element, std::size_t skipped) {
+std::vector<OperationPart> parts_of(const OneSidedOperation& operation, std::size_t element,
+                                    std::size_t skipped) {
     const std::size_t limit =
-        (operation.kind == Kind::get_accumulate ? most_fetched_bytes : most_bytes) / element * element;
-    std::vector<Part> parts(1);
+        (operation.kind == Kind::get_accumulate ? most_fetched_bytes : most_bytes_of_call) / element *
+        element;
+    std::vector<OperationPart> parts(1);
     parts.back().at = skipped;
     std::size_t at = 0;
     for (const offpath_segment_t& segment : operation.at.segments(operation.offset)) {
         std::uint64_t done = std::min<std::uint64_t>(segment.bytes, skipped - std::min(skipped, at));
         at += done;
         while (done < segment.bytes) {
-            if (parts.back().bytes == limit || parts.back().elements.size() == most_pieces)
+            if (parts.back().bytes == limit || parts.back().elements.size() == most_pieces_of_call)
                 parts.push_back({{}, {}, at, 0});
-            Part& part = parts.back();
+            OperationPart& part = parts.back();
             const std::size_t bytes =
                 std::min<std::size_t>(segment.bytes - done, std::max(limit, element) - part.bytes);
             part.elements.push_back(static_cast<int>(bytes / element));
@@ -64,12 +64,8 @@ std::vector<Part> parts_of(const OneSidedOperation& operation, std::size_t eleme
     return parts;
 }
 
-const char* advance(const void* address, std::size_t bytes) {
-    return address == nullptr ? nullptr : static_cast<const char*>(address) + bytes;
-}
-
 int call_host(Window& window, const OneSidedOperation& operation, const void* origin, void* result,
-              const Part& part, MPI_Datatype element, std::size_t size) {
+              const OperationPart& part, MPI_Datatype element, std::size_t size) {
     const int count = static_cast<int>(part.bytes / size);
     const int target = operation.target;
     const auto unit = static_cast<MPI_Aint>(window.peers[static_cast<std::size_t>(target)].disp_unit);
@@ -111,25 +107,20 @@ int call_host(Window& window, const OneSidedOperation& operation, const void* or
     return error;
 }
 
-bool is_plain(const Buffer& buffer) {
-    return buffer.elements.shape == nullptr ||
-           (buffer.elements.plain() && !gpu::are_in_gpu(buffer.elements, buffer.address));
-}
-
 }  // namespace
 
 int execute_by_host(Window& window, const OneSidedOperation& operation, bool waits, std::uint64_t skipped) {
     std::size_t size = 1;
     const MPI_Datatype element = element_of(operation, size);
-    const bool packs = !is_plain(operation.origin), unpacks = !is_plain(operation.result);
+    const bool packs = !operation.origin.is_plain(), unpacks = !operation.result.is_plain();
     std::vector<char> packed(packs ? operation.at.bytes() : 0), fetched(unpacks ? operation.at.bytes() : 0);
     if (packs) operation.origin.elements.pack(operation.origin.address, packed.data());
     const void* const origin = packs ? packed.data() : operation.origin.address;
     void* const result = unpacks ? fetched.data() : operation.result.address;
     int error = MPI_SUCCESS;
-    for (const Part& part : parts_of(operation, size, skipped)) {
-        const int called = call_host(window, operation, advance(origin, part.at),
-                                     const_cast<char*>(advance(result, part.at)), part, element, size);
+    for (const OperationPart& part : parts_of(operation, size, skipped)) {
+        const int called = call_host(window, operation, offset_by(origin, part.at),
+                                     offset_by(result, part.at), part, element, size);
         error = first_error(error, called);
     }
     if (waits || packs || unpacks) error = first_error(error, PMPI_Win_flush(operation.target, window.host));

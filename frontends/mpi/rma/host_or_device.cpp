@@ -31,8 +31,10 @@ constexpr bool host_makes_windows_of_threads = true;
 #endif
 
 // What a rank tells the others about a window. For each word the largest value counts.
-enum Word : std::size_t { observed, outside, blocked, lost, words };
-using Words = std::array<std::uint64_t, words>;
+struct WindowWord {
+    enum : std::size_t { observed, outside, blocked, lost, count };
+};
+using Words = std::array<std::uint64_t, WindowWord::count>;
 
 bool make_host(Window& window) {
     PMPI_Comm_set_errhandler(window.comm, MPI_ERRORS_RETURN);
@@ -115,24 +117,24 @@ void take(Window& window, Way way) {
 Words told_by(Window& window, bool in_fence) {
     const presence::Reading now = presence::read();
     Words mine{};
-    mine[observed] = now.counted_ns - window.observed.counted_ns;
+    mine[WindowWord::observed] = now.counted_ns - window.observed.counted_ns;
     const std::uint64_t inside = now.inside_ns - window.observed.inside_ns;
-    mine[outside] = mine[observed] - std::min(inside, mine[observed]);
-    mine[blocked] = !in_fence && open_epochs(window).keeps_way() ? 1 : 0;
-    mine[lost] = any_loss.load(std::memory_order_relaxed) ? 1 : 0;
+    mine[WindowWord::outside] = mine[WindowWord::observed] - std::min(inside, mine[WindowWord::observed]);
+    mine[WindowWord::blocked] = !in_fence && open_epochs(window).keeps_way() ? 1 : 0;
+    mine[WindowWord::lost] = any_loss.load(std::memory_order_relaxed) ? 1 : 0;
     return mine;
 }
 
 // Returns the way that the ranks take from now on.
 Way choose(Window& window, const std::uint64_t* all) {
-    if (all[blocked] != 0) return window.way;
-    if (all[lost] != 0) {
+    if (all[WindowWord::blocked] != 0) return window.way;
+    if (all[WindowWord::lost] != 0) {
         any_loss.store(true, std::memory_order_relaxed);
         return Way::host;
     }
     if (!window.adapts) return window.way;
     if (window.rule == WayRule::turns) return window.way == Way::host ? Way::device : Way::host;
-    const Evidence evidence{all[observed], all[outside]};
+    const Evidence evidence{all[WindowWord::observed], all[WindowWord::outside]};
     if (WayChoice::is_enough(evidence)) {
         const Way next = window.choice.next(evidence);
         window.observed = presence::read();
@@ -204,7 +206,7 @@ Words compare(Window& window) {
     const Words mine = told_by(window, true);
     Words all{};
     MPI_Request request = MPI_REQUEST_NULL;
-    int error = PMPI_Iallreduce(mine.data(), all.data(), static_cast<int>(words), MPI_UINT64_T, MPI_MAX,
+    int error = PMPI_Iallreduce(mine.data(), all.data(), static_cast<int>(all.size()), MPI_UINT64_T, MPI_MAX,
                                 window.comm, &request);
     if (error == MPI_SUCCESS) error = p2p::wait_for_host(&request, MPI_STATUS_IGNORE);
     if (error != MPI_SUCCESS) end_without_agreement(window.comm, error);
@@ -294,7 +296,7 @@ bool meet_for_windows(WindowMeetings& meetings, MPI_Comm comm, bool costs_nothin
     std::vector<std::pair<Window*, int>> failed;
     for (std::size_t i = 0; i < meetings.windows.size(); ++i) {
         Window& window = *meetings.windows[i];
-        const Way next = choose(window, meetings.all.data() + i * words);
+        const Way next = choose(window, meetings.all.data() + i * WindowWord::count);
         if (next == window.way) continue;
         meetings.pace.restart();
         if (const int error = change(window, next); error != MPI_SUCCESS) failed.emplace_back(&window, error);

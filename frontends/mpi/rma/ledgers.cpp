@@ -81,7 +81,7 @@ class Watch {
     void run() {
         pthread_setname_np(pthread_self(), "offpath-windows");
         std::array<pollfd, 2> entries{pollfd{device_end_, POLLIN, 0}, pollfd{stops_, POLLIN, 0}};
-        while (poll(entries.data(), entries.size(), look_ms) <= 0) {
+        while (::poll(entries.data(), entries.size(), look_ms) <= 0) {
             if (is_asked()) (void)offpath_context_end_stopped_device(runtime().context);
         }
         if (entries[1].revents != 0) return;

@@ -45,10 +45,6 @@ offpath_status_t call_device(Window& window, const OneSidedOperation& operation,
                                   &place, request);
 }
 
-char* advance(const void* address, std::size_t bytes) {
-    return address == nullptr ? nullptr : static_cast<char*>(const_cast<void*>(address)) + bytes;
-}
-
 // Starts the whole operation, in as many calls as its segments need. `request` is used only if one call is
 // enough. `started` says, after an error, whether a part is outstanding all the same.
 offpath_status_t call_all(Window& window, const OneSidedOperation& operation, const void* origin,
@@ -66,8 +62,8 @@ offpath_status_t call_all(Window& window, const OneSidedOperation& operation, co
             place.segments = segments.data() + first;
             place.segment_count = static_cast<std::uint32_t>(count);
         }
-        const offpath_status_t status =
-            call_device(window, operation, advance(origin, at), advance(result, at), bytes, place, request);
+        const offpath_status_t status = call_device(window, operation, offset_by(origin, at),
+                                                    offset_by(result, at), bytes, place, request);
         if (status != OFFPATH_OK) return status;
         started = true;
         at += bytes;
@@ -128,6 +124,10 @@ int give_request(Window& window, offpath_request_h device, const char* call, con
 
 }  // namespace
 
+bool Buffer::is_plain() const {
+    return elements.shape == nullptr || (elements.plain() && !gpu::are_in_gpu(elements, address));
+}
+
 bool in_epoch(Window& window, int rank) {
     const std::lock_guard lock(window.mutex);
     if (window.fence || window.all != Window::Lock::none ||
@@ -161,11 +161,6 @@ int set_target(Window& window, OneSidedOperation& operation, int rank, MPI_Aint 
 }
 
 namespace {
-
-// Whether the device can use the buffer as it is.
-bool is_plain(const Buffer& buffer) {
-    return buffer.elements.plain() && !gpu::are_in_gpu(buffer.elements, buffer.address);
-}
 
 // Returns the smallest number of bytes in a part of `elements`.
 std::size_t least_part(const Elements& elements) {
@@ -257,7 +252,7 @@ int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_R
     Window::Held packed, unpacked;
     packed.target = unpacked.target = operation.target;
     const void* origin = operation.origin.address;
-    if (sends && !is_plain(operation.origin)) {
+    if (!operation.origin.is_plain()) {
         if (bytes <= copied_bytes) {
             small.resize(bytes);
         } else {
@@ -272,7 +267,7 @@ int start(Window& window, OneSidedOperation&& operation, const char* call, MPI_R
         origin = place;
     }
     void* result = operation.result.address;
-    const bool unpacks = fetches && !is_plain(operation.result);
+    const bool unpacks = !operation.result.is_plain();
     if (unpacks) {
         unpacked.block = acquire_staging(bytes);
         result = unpacked.block.address;

@@ -11,7 +11,15 @@ namespace offpath::mpi {
 struct Buffer {
     void* address = nullptr;
     Elements elements;  // no shape: there is none
+
+    // Whether the bytes need no packing: they are contiguous in the host's memory, or there are none.
+    bool is_plain() const;
 };
+
+// Null stays null.
+inline char* offset_by(const void* address, std::size_t bytes) {
+    return address == nullptr ? nullptr : static_cast<char*>(const_cast<void*>(address)) + bytes;
+}
 
 struct OneSidedOperation {
     enum class Kind : std::uint8_t { put, get, accumulate, get_accumulate, compare_swap } kind = Kind::put;

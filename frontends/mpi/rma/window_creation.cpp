@@ -28,9 +28,7 @@
 #include "window_locks.h"
 #include "window_loss.h"
 
-using namespace offpath;
-using namespace offpath::mpi;
-
+namespace offpath::mpi {
 namespace {
 
 // Why a window stays on the host.
@@ -213,8 +211,6 @@ bool is_wanted(MPI_Comm comm, MPI_Info info, Decision& decision, const void* bas
 
 }  // namespace
 
-namespace offpath::mpi {
-
 void count_on_device(Window& window) {
     if (!window.counted || window.rank != 0) return;
     made.fetch_add(1, std::memory_order_relaxed);
@@ -244,8 +240,6 @@ std::string why_windows_left() {
     }
     return text.empty() ? "decided elsewhere" : text;
 }
-
-}  // namespace offpath::mpi
 
 extern "C" {
 
@@ -382,3 +376,5 @@ OFFPATH_API int MPI_Win_free(MPI_Win* win) {
 }
 
 }  // extern "C"
+
+}  // namespace offpath::mpi

@@ -44,7 +44,7 @@ OpenEpochs epochs_of(const Window& window) {
     return {window.fence, window.access, window.exposed, window.all != Lock::none, window.locked > 0};
 }
 
-Lock& record_of(Window& window, int target) {
+Lock& lock_of(Window& window, int target) {
     return target == all_targets ? window.all : window.locks[static_cast<std::size_t>(target)];
 }
 
@@ -104,7 +104,7 @@ int lock_everybody(Window& window, int assertion) {
 
 // Ends an epoch: its operations are completed, then the lock is released.
 int unlock(Window& window, int target) {
-    Lock& record = record_of(window, target);
+    Lock& record = lock_of(window, target);
     if (!is_held(window, record)) return raise(window, MPI_ERR_RMA_SYNC);
     offpath_status_t status = flush(window, target);
     LossGuard guard(window);
@@ -166,14 +166,14 @@ offpath_status_t unlock_device(Window& window, int first, int last) {
 
 [[gnu::hot]] void note_lock(Window& window, int target, int assertion) {
     const std::lock_guard guard(window.mutex);
-    set(window, record_of(window, target), (assertion & MPI_MODE_NOCHECK) != 0 ? Lock::assumed : Lock::held);
+    set(window, lock_of(window, target), (assertion & MPI_MODE_NOCHECK) != 0 ? Lock::assumed : Lock::held);
     window.fence = false;
     forget_grant(window, target);
 }
 
 [[gnu::hot]] void forget_lock(Window& window, int target) {
     forget_grant(window, target);
-    if (target == all_targets || is_target(window, target)) leave(window, record_of(window, target));
+    if (target == all_targets || is_target(window, target)) leave(window, lock_of(window, target));
 }
 
 OpenEpochs open_epochs(Window& window) {

@@ -27,7 +27,7 @@ constexpr std::uint64_t notice_ns = 1'500'000'000;
 
 std::atomic<std::uint64_t> again{0};
 
-std::string name_of(const Window& window) {
+std::string name_of_window(const Window& window) {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = 0;
     PMPI_Win_get_name(window.handle, name, &length);
@@ -36,7 +36,7 @@ std::string name_of(const Window& window) {
 
 // Says why a loss cannot be outlived.
 offpath_status_t give_up(const Window& window, const std::string& what) {
-    warn(Code::operation, fmt::format("rank {}: {}: {}", window.rank, name_of(window), what));
+    warn(Code::operation, fmt::format("rank {}: {}: {}", window.rank, name_of_window(window), what));
     return OFFPATH_ERR_PEER_LOST;
 }
 

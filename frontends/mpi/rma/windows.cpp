@@ -25,12 +25,12 @@ namespace {
 
 std::atomic<std::uint64_t> operations{0};
 std::atomic<std::uint64_t> moved_bytes{0};
-int keyval = MPI_KEYVAL_INVALID;
+int record_keyval = MPI_KEYVAL_INVALID;
 
 }  // namespace
 
 int window_keyval() {
-    return keyval;
+    return record_keyval;
 }
 
 Window* record_of(MPI_Win win) {
@@ -38,7 +38,7 @@ Window* record_of(MPI_Win win) {
         return nullptr;
     void* value = nullptr;
     int found = 0;
-    PMPI_Win_get_attr(win, keyval, static_cast<void*>(&value), &found);
+    PMPI_Win_get_attr(win, record_keyval, static_cast<void*>(&value), &found);
     if (found != 0) return static_cast<Window*>(value);
     return ending_window != nullptr && ending_window->handle == win ? ending_window : nullptr;
 }
@@ -213,7 +213,7 @@ bool print_one_sided_summary() {
 }
 
 void open_windows() {
-    PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &keyval, nullptr);
+    PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &record_keyval, nullptr);
     open_handles();
     open_shapes();
 }
@@ -223,7 +223,7 @@ void close_windows() {
     close_ledgers();
     close_shapes();
     close_handles();
-    PMPI_Win_free_keyval(&keyval);
+    PMPI_Win_free_keyval(&record_keyval);
 }
 
 }  // namespace offpath::mpi

@@ -34,7 +34,7 @@ void tell_others(const State& state, LetterKind kind, std::uint64_t calls, const
             send_letter(rank, {number, state.number, state.persistent, calls, kind, 0, vote});
 }
 
-void raise(std::atomic<std::uint64_t>& number, std::uint64_t to) {
+void raise_to(std::atomic<std::uint64_t>& number, std::uint64_t to) {
     number.store(std::max(number.load(std::memory_order_relaxed), to), std::memory_order_release);
 }
 
@@ -46,11 +46,11 @@ void is_no_longer_undecided(const State& state) {
 
 void count_letter(State& state, int from, std::uint64_t calls, LetterKind kind, const Vote& vote = {}) {
     if (kind == LetterKind::give_up) {
-        raise(state.given_up, calls);
+        raise_to(state.given_up, calls);
         state.have_given_up.insert(from);
     }
     if (state.committed.contains(from)) return;
-    raise(state.last_on_device, calls);
+    raise_to(state.last_on_device, calls);
     state.heard_from.insert(from);
     if (kind != LetterKind::commit) return;
     state.committed.insert(from);

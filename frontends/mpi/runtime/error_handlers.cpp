@@ -21,12 +21,12 @@ constexpr std::size_t most_handlers = 128;
 // A callback has no argument that tells which handler it stands for, so there is one function for each
 // handler. Slots are never released: a program has few handlers, and MPI may call one after its handle was
 // freed.
-struct Slot {
+struct HandlerSlot {
     std::atomic<void*> function{nullptr};
     bool fortran = false;
 };
-std::array<Slot, most_handlers> slots;
-std::mutex slots_mutex;  // so that only one thread takes a slot
+std::array<HandlerSlot, most_handlers> handler_slots;
+std::mutex handler_slots_mutex;  // so that only one thread takes a slot
 
 enum class Language { c, fortran, cxx };
 
@@ -67,7 +67,7 @@ void call(const MetError& error) {
     reinterpret_cast<MPI_Comm_errhandler_function*>(error.function)(&comm, &code, error.message, nullptr);
 }
 
-void meet(const MetError& error) {
+void meet_error(const MetError& error) {
     if (handlers_held == 0) return call(error);
     held_errors.push_back(error);
     errors_wait = true;
@@ -75,15 +75,15 @@ void meet(const MetError& error) {
 
 template <std::size_t I>
 void stand_in(MPI_Comm* comm, int* code, ...) {
-    MetError error{slots[I].function.load(std::memory_order_acquire),
-                   slots[I].fortran ? Language::fortran : Language::c, *comm, *code, nullptr};
+    MetError error{handler_slots[I].function.load(std::memory_order_acquire),
+                   handler_slots[I].fortran ? Language::fortran : Language::c, *comm, *code, nullptr};
 #ifdef OPEN_MPI
     std::va_list more;
     va_start(more, code);
     error.message = va_arg(more, const char*);  // the name of the call, which lives as long as the program
     va_end(more);
 #endif
-    meet(error);
+    meet_error(error);
 }
 
 template <std::size_t... I>
@@ -93,9 +93,9 @@ constexpr std::array<MPI_Comm_errhandler_function*, most_handlers> make_stand_in
 constexpr auto stand_ins = make_stand_ins(std::make_index_sequence<most_handlers>());
 
 MPI_Comm_errhandler_function* find_stand_in(void* function, bool fortran) {
-    const std::lock_guard lock(slots_mutex);
+    const std::lock_guard lock(handler_slots_mutex);
     for (std::size_t i = 0; i < most_handlers; ++i) {
-        Slot& slot = slots[i];
+        HandlerSlot& slot = handler_slots[i];
         void* taken_by = slot.function.load(std::memory_order_relaxed);
         if (taken_by == nullptr) {
             slot.fortran = fortran;
@@ -109,9 +109,9 @@ MPI_Comm_errhandler_function* find_stand_in(void* function, bool fortran) {
 }
 
 // Returns the slot that a function stands for, or null for other functions.
-Slot* slot_of(MPI_Comm_errhandler_function* function) {
+HandlerSlot* slot_of(MPI_Comm_errhandler_function* function) {
     for (std::size_t i = 0; i < most_handlers; ++i) {
-        if (stand_ins[i] == function) return &slots[i];
+        if (stand_ins[i] == function) return &handler_slots[i];
     }
     return nullptr;
 }
@@ -120,12 +120,12 @@ Slot* slot_of(MPI_Comm_errhandler_function* function) {
 // MPICH calls C++ handlers through this function. The original function would call a stand-in with an object,
 // and the stand-in would take the object for a handle.
 void call_cxx_handler(int kind, int* handle, int* code, void (*function)()) {
-    Slot* slot = slot_of(reinterpret_cast<MPI_Comm_errhandler_function*>(function));
+    HandlerSlot* slot = slot_of(reinterpret_cast<MPI_Comm_errhandler_function*>(function));
     if (kind != of_communicator || slot == nullptr) {
         cxx_caller.load(std::memory_order_acquire)(kind, handle, code, function);
         return;
     }
-    meet({slot->function.load(std::memory_order_acquire), Language::cxx, *handle, *code, nullptr});
+    meet_error({slot->function.load(std::memory_order_acquire), Language::cxx, *handle, *code, nullptr});
 }
 #endif
 

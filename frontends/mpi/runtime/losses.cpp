@@ -10,7 +10,7 @@ namespace {
 
 std::mutex losses_mutex;
 std::unordered_set<int> lost_nodes;  // node numbers as in runtime().node_of
-std::unordered_set<const Team*> teams;
+std::unordered_set<const Team*> teams_with_losses;
 bool own_device_is_lost = false;
 
 int node_of(int world_rank) {
@@ -34,7 +34,7 @@ void lost_own_device() {
 void lost_on_team(const Team& team, offpath_status_t status) {
     if (status != OFFPATH_ERR_PEER_LOST) return;
     const std::lock_guard lock(losses_mutex);
-    teams.insert(&team);
+    teams_with_losses.insert(&team);
     any_loss.store(true, std::memory_order_relaxed);
 }
 
@@ -47,7 +47,7 @@ bool is_lost(int world_rank) {
 bool met_loss(const Team& team) {
     if (!any_loss.load(std::memory_order_relaxed)) return false;
     const std::lock_guard lock(losses_mutex);
-    return own_device_is_lost || teams.contains(&team);
+    return own_device_is_lost || teams_with_losses.contains(&team);
 }
 
 std::span<const Counter> loss_counters() {
@@ -63,7 +63,7 @@ std::span<const Counter> loss_counters() {
 void forget_losses(const Team& team) {
     if (!any_loss.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(losses_mutex);
-    teams.erase(&team);
+    teams_with_losses.erase(&team);
 }
 
 }  // namespace offpath::mpi

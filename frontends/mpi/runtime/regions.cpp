@@ -16,7 +16,7 @@ namespace offpath::mpi {
 namespace {
 
 const RegionsMpi* served = nullptr;
-offpath_context_h with_devices = nullptr;
+offpath_context_h device_context = nullptr;
 MPI_Comm between_begin_and_end = MPI_COMM_NULL;
 
 bool all_fine(bool mine) {
@@ -26,7 +26,7 @@ bool all_fine(bool mine) {
 }
 
 // An exchange of the job: each process contributes its own part and that of its device.
-int exchange(void* user, const void* mine, std::size_t bytes, void* all) {
+int allgather_with_devices(void* user, const void* mine, std::size_t bytes, void* all) {
     const int size = *static_cast<const int*>(user);
     std::vector<std::byte> parts(2 * bytes);
     std::memcpy(parts.data(), mine, bytes);
@@ -51,16 +51,16 @@ bool join(int rank, int size) {
     offpath_init_params_t params{};
     params.struct_size = sizeof params;
     params.threads = OFFPATH_THREADS_MULTIPLE;
-    params.allgather = exchange;
+    params.allgather = allgather_with_devices;
     params.allgather_user = &size;
     params.rank = mixed_teams::member(static_cast<std::uint32_t>(rank), mixed_teams::End::host);
     params.size = ranks;
     params.local_rank = params.rank;
-    const bool mine = offpath_init(&params, &with_devices) == OFFPATH_OK;
+    const bool mine = offpath_init(&params, &device_context) == OFFPATH_OK;
     const bool devices = served->joined();
     if (all_fine(mine && devices)) return true;
-    if (mine) offpath_finalize(with_devices);
-    with_devices = nullptr;
+    if (mine) offpath_finalize(device_context);
+    device_context = nullptr;
     return false;
 }
 
@@ -74,9 +74,9 @@ void leave(std::size_t (*left)()) {
              fmt::format("rank {}: MPI_Finalize: {} messages between this host and devices are not complete",
                          runtime().rank, count));
     } else {
-        offpath_finalize(with_devices);
+        offpath_finalize(device_context);
     }
-    with_devices = nullptr;
+    device_context = nullptr;
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ void open_regions() {
 }
 
 void close_regions(std::size_t (*left)()) {
-    if (with_devices == nullptr) return;
+    if (device_context == nullptr) return;
     // The regions of all ranks have ended, except those that are left alone.
     PMPI_Barrier(between_begin_and_end);
     leave(left);
@@ -107,7 +107,7 @@ void close_regions(std::size_t (*left)()) {
 }
 
 offpath_context_h context_with_devices() {
-    return with_devices;
+    return device_context;
 }
 
 bool has_regions() {

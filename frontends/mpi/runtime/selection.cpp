@@ -12,7 +12,7 @@
 namespace offpath::mpi {
 namespace {
 
-constexpr std::array<const char*, host_reason_count> reasons = {
+constexpr std::array<const char*, host_reason_count> host_reasons = {
     "for no reason",
     "below the switch-over",
     "switched off by OFFPATH_OPS",
@@ -39,7 +39,7 @@ std::uint32_t bit(std::size_t index) {
 }  // namespace
 
 const char* describe(HostReason reason) {
-    return reasons[static_cast<std::size_t>(reason)];
+    return host_reasons[static_cast<std::size_t>(reason)];
 }
 
 const char* key_of(HostReason reason) {

@@ -20,14 +20,14 @@ namespace offpath::mpi {
 namespace {
 
 // The format's version. A reader can rely on the keys of one version.
-constexpr int version = 1;
+constexpr int summary_version = 1;
 
 std::string path() {
     return environment::text("OFFPATH_SUMMARY", "");
 }
 
 nlohmann::json& sections() {
-    static nlohmann::json object{{"version", version}};
+    static nlohmann::json object{{"version", summary_version}};
     return object;
 }
 

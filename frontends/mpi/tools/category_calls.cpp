@@ -37,9 +37,6 @@ int give_members(int number, int room, int* indices, Numbers& numbers, std::size
 }
 
 }  // namespace
-}  // namespace offpath::mpi::tools
-
-using namespace offpath::mpi::tools;
 
 extern "C" {
 
@@ -105,3 +102,5 @@ OFFPATH_API int MPI_T_category_get_events(int number, int room, int indices[]) {
 #endif
 
 }  // extern "C"
+
+}  // namespace offpath::mpi::tools

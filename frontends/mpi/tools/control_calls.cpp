@@ -12,24 +12,20 @@ namespace {
 
 constexpr std::size_t least_room = 1024;  // characters of a value
 
-struct Handle {
+struct ControlHandle {
     const ControlVariable* variable;
     std::size_t room;  // with the zero at the end
 };
 
-std::mutex handles_mutex;
-Handles<Handle, MPI_T_cvar_handle> handles;
+std::mutex control_handles_mutex;
+Handles<ControlHandle, MPI_T_cvar_handle> control_handles;
 
 }  // namespace
 
 void end_control_handles() {
-    const std::lock_guard lock(handles_mutex);
-    handles.remove_if([](const Handle&) { return true; });
+    const std::lock_guard lock(control_handles_mutex);
+    control_handles.remove_if([](const ControlHandle&) { return true; });
 }
-
-}  // namespace offpath::mpi::tools
-
-using namespace offpath::mpi::tools;
 
 extern "C" {
 
@@ -76,17 +72,18 @@ OFFPATH_API int MPI_T_cvar_handle_alloc(int number, void* object, MPI_T_cvar_han
     if (index < 0) return PMPI_T_cvar_handle_alloc(number, object, handle, count);
     const ControlVariable& variable = control_variables()[static_cast<std::size_t>(index)];
     const std::size_t room = std::max(least_room, value_of(variable).size() + 1);
-    const std::lock_guard lock(handles_mutex);
-    *handle = handles.add(new Handle{&variable, room});
+    const std::lock_guard lock(control_handles_mutex);
+    *handle = control_handles.add(new ControlHandle{&variable, room});
     give(static_cast<int>(room), count);
     return MPI_SUCCESS;
 }
 
 OFFPATH_API int MPI_T_cvar_handle_free(MPI_T_cvar_handle* handle) {
     {
-        const std::lock_guard lock(handles_mutex);
-        if (Handle* const ours = handle != nullptr ? handles.find(*handle) : nullptr; ours != nullptr) {
-            handles.remove(ours);
+        const std::lock_guard lock(control_handles_mutex);
+        if (ControlHandle* const ours = handle != nullptr ? control_handles.find(*handle) : nullptr;
+            ours != nullptr) {
+            control_handles.remove(ours);
             *handle = MPI_T_CVAR_HANDLE_NULL;
             return MPI_SUCCESS;
         }
@@ -96,8 +93,8 @@ OFFPATH_API int MPI_T_cvar_handle_free(MPI_T_cvar_handle* handle) {
 
 OFFPATH_API int MPI_T_cvar_read(MPI_T_cvar_handle handle, void* buffer) {
     {
-        const std::lock_guard lock(handles_mutex);
-        if (const Handle* const ours = handles.find(handle); ours != nullptr) {
+        const std::lock_guard lock(control_handles_mutex);
+        if (const ControlHandle* const ours = control_handles.find(handle); ours != nullptr) {
             int room = static_cast<int>(ours->room);
             give(value_of(*ours->variable), static_cast<char*>(buffer), &room);
             return MPI_SUCCESS;
@@ -108,8 +105,8 @@ OFFPATH_API int MPI_T_cvar_read(MPI_T_cvar_handle handle, void* buffer) {
 
 OFFPATH_API int MPI_T_cvar_write(MPI_T_cvar_handle handle, const void* buffer) {
     {
-        const std::lock_guard lock(handles_mutex);
-        if (const Handle* const ours = handles.find(handle); ours != nullptr) {
+        const std::lock_guard lock(control_handles_mutex);
+        if (const ControlHandle* const ours = control_handles.find(handle); ours != nullptr) {
             const auto* const text = static_cast<const char*>(buffer);
             return set_value(*ours->variable, std::string(text, strnlen(text, ours->room)))
                        ? MPI_SUCCESS
@@ -120,3 +117,5 @@ OFFPATH_API int MPI_T_cvar_write(MPI_T_cvar_handle handle, const void* buffer) {
 }
 
 }  // extern "C"
+
+}  // namespace offpath::mpi::tools

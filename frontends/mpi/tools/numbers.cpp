@@ -59,10 +59,6 @@ Numbers& category_numbers() {
     return numbers;
 }
 
-}  // namespace offpath::mpi::tools
-
-using namespace offpath::mpi::tools;
-
 extern "C" {
 
 OFFPATH_API int MPI_T_init_thread(int required, int* provided) {
@@ -84,3 +80,5 @@ OFFPATH_API int MPI_T_finalize() {
 }
 
 }  // extern "C"
+
+}  // namespace offpath::mpi::tools

@@ -13,7 +13,7 @@
 namespace offpath::mpi::tools {
 namespace {
 
-struct Handle {
+struct PerformanceHandle {
     MPI_T_pvar_session session;
     const Counter* counter;
     bool started = false;
@@ -39,8 +39,8 @@ struct Handle {
     }
 };
 
-std::mutex handles_mutex;
-Handles<Handle, MPI_T_pvar_handle> handles;
+std::mutex performance_handles_mutex;
+Handles<PerformanceHandle, MPI_T_pvar_handle> performance_handles;
 
 int class_of(const Counter& counter) {
     switch (counter.unit) {
@@ -53,7 +53,7 @@ int class_of(const Counter& counter) {
     }
 }
 
-void copy_out(const Handle& handle, void* buffer) {
+void copy_out(const PerformanceHandle& handle, void* buffer) {
     if (handle.counter->unit == Unit::nanoseconds) {
         *static_cast<double*>(buffer) = static_cast<double>(handle.value()) * 1e-9;
     } else {
@@ -61,7 +61,7 @@ void copy_out(const Handle& handle, void* buffer) {
     }
 }
 
-void copy_in(Handle& handle, const void* buffer) {
+void copy_in(PerformanceHandle& handle, const void* buffer) {
     if (handle.counter->unit == Unit::nanoseconds) {
         handle.set(static_cast<std::uint64_t>(std::max(*static_cast<const double*>(buffer), 0.0) * 1e9));
     } else {
@@ -73,12 +73,12 @@ void copy_in(Handle& handle, const void* buffer) {
 template <typename Ours, typename Host>
 int apply(MPI_T_pvar_session session, MPI_T_pvar_handle handle, Ours ours, Host host) {
     {
-        const std::lock_guard lock(handles_mutex);
+        const std::lock_guard lock(performance_handles_mutex);
         if (handle == MPI_T_PVAR_ALL_HANDLES) {
-            handles.each([&](Handle& one) {
+            performance_handles.each([&](PerformanceHandle& one) {
                 if (one.session == session) ours(one);
             });
-        } else if (Handle* const one = handles.find(handle); one != nullptr) {
+        } else if (PerformanceHandle* const one = performance_handles.find(handle); one != nullptr) {
             if (one->session != session) return MPI_T_ERR_INVALID_HANDLE;
             ours(*one);
             return MPI_SUCCESS;
@@ -103,14 +103,9 @@ const std::vector<const Counter*>& performance_variables() {
 }
 
 void end_performance_handles() {
-    const std::lock_guard lock(handles_mutex);
-    handles.remove_if([](const Handle&) { return true; });
+    const std::lock_guard lock(performance_handles_mutex);
+    performance_handles.remove_if([](const PerformanceHandle&) { return true; });
 }
-
-}  // namespace offpath::mpi::tools
-
-using namespace offpath::mpi;
-using namespace offpath::mpi::tools;
 
 extern "C" {
 
@@ -158,8 +153,8 @@ OFFPATH_API int MPI_T_pvar_get_index(const char* name, int var_class, int* numbe
 
 OFFPATH_API int MPI_T_pvar_session_free(MPI_T_pvar_session* session) {
     if (session != nullptr) {
-        const std::lock_guard lock(handles_mutex);
-        handles.remove_if([&](const Handle& one) { return one.session == *session; });
+        const std::lock_guard lock(performance_handles_mutex);
+        performance_handles.remove_if([&](const PerformanceHandle& one) { return one.session == *session; });
     }
     return PMPI_T_pvar_session_free(session);
 }
@@ -170,19 +165,20 @@ OFFPATH_API int MPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int number, 
     if (const int error = look_up(performance_numbers(), number, index); error != MPI_SUCCESS) return error;
     if (index < 0) return PMPI_T_pvar_handle_alloc(session, number, object, handle, count);
     if (session == MPI_T_PVAR_SESSION_NULL) return MPI_T_ERR_INVALID_SESSION;
-    const std::lock_guard lock(handles_mutex);
-    *handle = handles.add(new Handle{session, performance_variables()[static_cast<std::size_t>(index)]});
+    const std::lock_guard lock(performance_handles_mutex);
+    *handle = performance_handles.add(
+        new PerformanceHandle{session, performance_variables()[static_cast<std::size_t>(index)]});
     give(1, count);
     return MPI_SUCCESS;
 }
 
 OFFPATH_API int MPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle* handle) {
     {
-        const std::lock_guard lock(handles_mutex);
-        Handle* const ours = handle != nullptr ? handles.find(*handle) : nullptr;
+        const std::lock_guard lock(performance_handles_mutex);
+        PerformanceHandle* const ours = handle != nullptr ? performance_handles.find(*handle) : nullptr;
         if (ours != nullptr && ours->session != session) return MPI_T_ERR_INVALID_HANDLE;
         if (ours != nullptr) {
-            handles.remove(ours);
+            performance_handles.remove(ours);
             *handle = MPI_T_PVAR_HANDLE_NULL;
             return MPI_SUCCESS;
         }
@@ -192,23 +188,23 @@ OFFPATH_API int MPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_ha
 
 OFFPATH_API int MPI_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
     return apply(
-        session, handle, [](Handle& ours) { ours.start(); }, PMPI_T_pvar_start);
+        session, handle, [](PerformanceHandle& ours) { ours.start(); }, PMPI_T_pvar_start);
 }
 
 OFFPATH_API int MPI_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
     return apply(
-        session, handle, [](Handle& ours) { ours.stop(); }, PMPI_T_pvar_stop);
+        session, handle, [](PerformanceHandle& ours) { ours.stop(); }, PMPI_T_pvar_stop);
 }
 
 OFFPATH_API int MPI_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
     return apply(
-        session, handle, [](Handle& ours) { ours.set(0); }, PMPI_T_pvar_reset);
+        session, handle, [](PerformanceHandle& ours) { ours.set(0); }, PMPI_T_pvar_reset);
 }
 
 OFFPATH_API int MPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void* buffer) {
     if (handle == MPI_T_PVAR_ALL_HANDLES) return MPI_T_ERR_INVALID_HANDLE;
     return apply(
-        session, handle, [&](const Handle& ours) { copy_out(ours, buffer); },
+        session, handle, [&](const PerformanceHandle& ours) { copy_out(ours, buffer); },
         [&](auto host_session, auto host_handle) {
             return PMPI_T_pvar_read(host_session, host_handle, buffer);
         });
@@ -217,7 +213,7 @@ OFFPATH_API int MPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle ha
 OFFPATH_API int MPI_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void* buffer) {
     if (handle == MPI_T_PVAR_ALL_HANDLES) return MPI_T_ERR_INVALID_HANDLE;
     return apply(
-        session, handle, [&](Handle& ours) { copy_in(ours, buffer); },
+        session, handle, [&](PerformanceHandle& ours) { copy_in(ours, buffer); },
         [&](auto host_session, auto host_handle) {
             return PMPI_T_pvar_write(host_session, host_handle, buffer);
         });
@@ -227,7 +223,7 @@ OFFPATH_API int MPI_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_hand
     if (handle == MPI_T_PVAR_ALL_HANDLES) return MPI_T_ERR_INVALID_HANDLE;
     return apply(
         session, handle,
-        [&](Handle& ours) {
+        [&](PerformanceHandle& ours) {
             copy_out(ours, buffer);
             ours.set(0);
         },
@@ -237,3 +233,5 @@ OFFPATH_API int MPI_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_hand
 }
 
 }  // extern "C"
+
+}  // namespace offpath::mpi::tools

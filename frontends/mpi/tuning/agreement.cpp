@@ -62,20 +62,22 @@ void follow_everywhere(const Team& here, MPI_Comm comm, const Switch& wanted) {
 }
 
 // The words of an agreement: the time since the last one, the switch, and the slots' measurements.
-enum Word : std::size_t { elapsed, number, operations, blocking_operations, square_of_number, fixed_words };
+struct AgreedWord {
+    enum : std::size_t { elapsed, number, operations, blocking_operations, square_of_number, count };
+};
 
 std::vector<std::uint64_t> words_of(const Team& team, bool whole_world, const Switch& known,
                                     std::uint64_t now) {
-    std::vector<std::uint64_t> words(fixed_words);
-    words[elapsed] = now - team.tuning->agreed_ns;
+    std::vector<std::uint64_t> words(AgreedWord::count);
+    words[AgreedWord::elapsed] = now - team.tuning->agreed_ns;
     if (whole_world && runtime().rank == 0) {
         const Switch wanted = wanted_switch();
-        words[number] = wanted.number;
-        words[operations] = wanted.ops.nonblocking;
-        words[blocking_operations] = wanted.ops.blocking;
+        words[AgreedWord::number] = wanted.number;
+        words[AgreedWord::operations] = wanted.ops.nonblocking;
+        words[AgreedWord::blocking_operations] = wanted.ops.blocking;
     } else if (!whole_world) {
-        words[number] = known.number;
-        words[square_of_number] = known.number * known.number;
+        words[AgreedWord::number] = known.number;
+        words[AgreedWord::square_of_number] = known.number * known.number;
     }
     const std::vector<std::uint64_t> measured = team.tuning->choices.contribute();
     words.insert(words.end(), measured.begin(), measured.end());
@@ -107,9 +109,9 @@ namespace {
 
 // Called on all ranks of the world: all follow rank 0's switch.
 void take_up(Team& team, MPI_Comm comm, const std::vector<std::uint64_t>& sums) {
-    const Switch wanted{sums[number],
-                        {static_cast<std::uint32_t>(sums[operations]),
-                         static_cast<std::uint32_t>(sums[blocking_operations])}};
+    const Switch wanted{sums[AgreedWord::number],
+                        {static_cast<std::uint32_t>(sums[AgreedWord::operations]),
+                         static_cast<std::uint32_t>(sums[AgreedWord::blocking_operations])}};
     if (wanted.number <= team.tuning->switched_to) return;
     const std::lock_guard lock(agreements_mutex);
     const bool news = wanted.number > latest.number;
@@ -124,15 +126,16 @@ void take_up(Team& team, MPI_Comm comm, const std::vector<std::uint64_t>& sums) 
 // sum of the squares. `known` is what this rank reported; it may know more by now.
 void catch_up(Team& team, const std::vector<std::uint64_t>& sums, const Switch& known) {
     const auto ranks = static_cast<std::uint64_t>(team.size);
-    if (ranks * sums[square_of_number] != sums[number] * sums[number]) return;
-    if (sums[number] == ranks * known.number && known.number > team.tuning->switched_to)
+    if (ranks * sums[AgreedWord::square_of_number] != sums[AgreedWord::number] * sums[AgreedWord::number])
+        return;
+    if (sums[AgreedWord::number] == ranks * known.number && known.number > team.tuning->switched_to)
         follow(team, team.tuning->choices.calls(), known);
 }
 
 void conclude(Team& team, MPI_Comm comm, const Agreement& agreed) {
     TeamTuning& tuning = *team.tuning;
     const auto ranks = static_cast<std::uint64_t>(team.size);
-    const std::uint64_t passed_ns = agreed.sums[elapsed] / ranks;
+    const std::uint64_t passed_ns = agreed.sums[AgreedWord::elapsed] / ranks;
     tuning.agreed_ns = agreed.began_ns;
     tuning.pace.set(passed_ns, std::uint64_t{1'000'000} * tuning_settings.agree_ms);
     if (agreed.whole_world) {
@@ -140,7 +143,7 @@ void conclude(Team& team, MPI_Comm comm, const Agreement& agreed) {
     } else {
         catch_up(team, agreed.sums, agreed.known);
     }
-    const std::span<const std::uint64_t> measured = std::span(agreed.sums).subspan(fixed_words);
+    const std::span<const std::uint64_t> measured = std::span(agreed.sums).subspan(AgreedWord::count);
     // Without measurements there may be some by now.
     if (measured.empty()) return;
     for (const Slot* slot : tuning.choices.conclude(measured, ranks, passed_ns))
@@ -173,7 +176,7 @@ void go_on(Team& team, MPI_Comm comm) {
     }
 }
 
-TeamShape shape_of(const std::vector<int>& members) {
+TeamShape team_shape_of(const std::vector<int>& members) {
     std::set<int> nodes;
     for (const int rank : members)
         nodes.insert(runtime().node_of[static_cast<std::size_t>(rank)]);
@@ -217,7 +220,7 @@ void drop_agreement(Team& team) {
 }
 
 void open_tuning(Team& team, const std::vector<int>& members) {
-    team.tuning = make_owned<TeamTuning>(measured_costs, shape_of(members), team.id);
+    team.tuning = make_owned<TeamTuning>(measured_costs, team_shape_of(members), team.id);
     const std::lock_guard lock(agreements_mutex);
     teams.push_back(&team);
     // A rank that makes a communicator waits for its other members. So all members know the same switches,

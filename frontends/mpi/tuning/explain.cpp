@@ -16,19 +16,19 @@
 namespace offpath::mpi {
 namespace {
 
-struct Counts {
+struct Tally {
     std::uint64_t on_host = 0, on_device = 0;
 };
-using Key = std::tuple<const Team*, Op, Form, unsigned>;
+using TallyKey = std::tuple<const Team*, Op, Form, unsigned>;
 
 std::mutex explained_mutex;
-std::map<Key, Counts> counts;
+std::map<TallyKey, Tally> tallies;
 
 bool explains(const Team& team) {
     return tuning_settings.explain != 0 && team.rank == 0;
 }
 
-std::string place(const Team& team) {
+std::string name_and_shape(const Team& team) {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = 0;
     const MPI_Comm comm = team.comm;
@@ -78,19 +78,19 @@ void explain_kept_choice(const Team& team, Op op, Form form, std::uint64_t bytes
     const unsigned cls = size_class(bytes);
     {
         const std::lock_guard lock(explained_mutex);
-        Counts& count = counts[{&team, op, form, cls}];
+        Tally& count = tallies[{&team, op, form, cls}];
         ++(choice.device ? count.on_device : count.on_host);
     }
     if (choice.call.returned) {
         say(
             fmt::format("{} on {}, {}: {} from call {} on; nobody has met for some calls to tell whether the "
                         "program still only waits",
-                        call_name(op, form), place(team), sizes(op, cls), choice.device ? "device" : "host",
-                        team.tuning->choices.calls()));
+                        call_name(op, form), name_and_shape(team), sizes(op, cls),
+                        choice.device ? "device" : "host", team.tuning->choices.calls()));
     }
     if (!choice.first) return;
     const Choices& choices = team.tuning->choices;
-    say(fmt::format("{} on {}, {}: {}; {}{}{}", call_name(op, form), place(team), sizes(op, cls),
+    say(fmt::format("{} on {}, {}: {}; {}{}{}", call_name(op, form), name_and_shape(team), sizes(op, cls),
                     choice.device ? "device" : "host", switch_over_of(choices, op, form),
                     measured(choices, op, bytes),
                     choice.engines == Engines::same ? "; sums that round keep their engine"
@@ -101,7 +101,7 @@ void explain_kept_choice(const Team& team, Op op, Form form, std::uint64_t bytes
 
 void explain_finding(const Team& team, const Slot& slot) {
     if (!explains(team)) return;
-    say(fmt::format("{} on {}, {}: {} from call {} on; {}", call_name(slot.op()), place(team),
+    say(fmt::format("{} on {}, {}: {} from call {} on; {}", call_name(slot.op()), name_and_shape(team),
                     sizes(slot.op(), size_class(slot.bytes())), name_of(slot.usual()),
                     team.tuning->choices.calls() + 1, slot.finding()));
 }
@@ -112,19 +112,20 @@ void explain_switch(const Team& team, OpSet ops) {
         static_cast<std::uint32_t>(__builtin_popcount(ops.nonblocking) + __builtin_popcount(ops.blocking));
     say(fmt::format("switched {} from call {} of {} on",
                     count == 0 ? "off" : fmt::format("to {} operations", count),
-                    team.tuning->choices.calls() + 1, place(team)));
+                    team.tuning->choices.calls() + 1, name_and_shape(team)));
 }
 
 void explain_summary(const Team& team) {
     if (!explains(team)) return;
     const std::lock_guard lock(explained_mutex);
-    const Key first{&team, Op{}, Form{}, 0};
-    auto entry = counts.lower_bound(first);
-    while (entry != counts.end() && std::get<0>(entry->first) == &team) {
+    const TallyKey first{&team, Op{}, Form{}, 0};
+    auto entry = tallies.lower_bound(first);
+    while (entry != tallies.end() && std::get<0>(entry->first) == &team) {
         const auto& [which, op, form, cls] = entry->first;
         say(fmt::format("{} on {}, {}: {} calls on the device, {} on the host", call_name(op, form),
-                        place(team), sizes(op, cls), entry->second.on_device, entry->second.on_host));
-        entry = counts.erase(entry);
+                        name_and_shape(team), sizes(op, cls), entry->second.on_device,
+                        entry->second.on_host));
+        entry = tallies.erase(entry);
     }
 }
 

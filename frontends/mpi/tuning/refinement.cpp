@@ -38,7 +38,7 @@ constexpr std::uint64_t soon = 8;
 // A phase of waiting that no agreement confirms ends.
 constexpr std::uint64_t most_unconfirmed = 16;
 
-constexpr std::size_t at(Engine engine) {
+constexpr std::size_t index_of(Engine engine) {
     return static_cast<std::size_t>(engine);
 }
 
@@ -94,8 +94,8 @@ Slot::Slot(Op op, std::uint64_t bytes, Engine usual, std::vector<TableRow> rows,
         const Remembered::Seen& seen = remembered->seen[i];
         state().agreed[i] = {seen.elapsed_s > 0, seen.exposed_s, seen.elapsed_s};
     }
-    if (state().agreed[at(state().usual)].known)
-        expected_exposed_s_ = state().agreed[at(state().usual)].exposed_s;
+    if (state().agreed[index_of(state().usual)].known)
+        expected_exposed_s_ = state().agreed[index_of(state().usual)].exposed_s;
 }
 
 std::optional<Remembered> Slot::learned() const {
@@ -168,7 +168,7 @@ void Slot::add(const Call& call, const Sample& sample) {
     if (computed) ++seen_computing_;
     // The call with which a program begins to compute is not representative of waiting.
     if (!call.counts || (computed && call.phase == Phase::waits)) return;
-    states_[static_cast<std::size_t>(call.phase)].samples[at(call.engine)].add(sample);
+    states_[static_cast<std::size_t>(call.phase)].samples[index_of(call.engine)].add(sample);
 }
 
 Slot::Words Slot::contribute() const {
@@ -180,7 +180,7 @@ Slot::Words Slot::contribute() const {
         const bool probe = state().step == Step::probing && engine != state().usual;
         if (latest.count() < (probe ? 1 : Samples::enough)) continue;
         const Sample median = latest.median();
-        std::uint64_t* words_of_engine = &own[first_cost_word + 3 * at(engine)];
+        std::uint64_t* words_of_engine = &own[first_cost_word + 3 * index_of(engine)];
         words_of_engine[0] = 1;
         words_of_engine[1] = median.exposed_ns;
         words_of_engine[2] = median.elapsed_ns;
@@ -195,12 +195,12 @@ bool Slot::conclude(const Words& sums, std::uint64_t ranks, std::uint64_t elapse
     confirmed_every_ = std::clamp<std::uint64_t>(cost_of_agreement * 100 / each_ns, 1, most_between);
     if (conclude_phase(sums[word_computed], sums[word_waited], ranks)) return true;
     const auto means = [&](Engine engine) {
-        const std::uint64_t* of = &sums[first_cost_word + 3 * at(engine)];
+        const std::uint64_t* of = &sums[first_cost_word + 3 * index_of(engine)];
         const double each = 1e-9 / static_cast<double>(ranks);
         return Means{of[0] == ranks, static_cast<double>(of[1]) * each, static_cast<double>(of[2]) * each};
     };
     for (const Engine engine : {Engine::host, Engine::device})
-        if (const Means now = means(engine); now.known) state().agreed[at(engine)] = now;
+        if (const Means now = means(engine); now.known) state().agreed[index_of(engine)] = now;
     return conclude_trial(means(state().usual), means(other(state().usual)));
 }
 

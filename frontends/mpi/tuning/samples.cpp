@@ -29,14 +29,14 @@ std::size_t oldest = 0;
 
 thread_local Followed begun;
 
-Followed* find(MPI_Request request) {
+Followed* find_followed(MPI_Request request) {
     for (Followed& one : followed) {
         if (one.team != nullptr && one.request == request) return &one;
     }
     return nullptr;
 }
 
-void forget(Followed& one) {
+void stop_following(Followed& one) {
     if (one.team == nullptr) return;
     release(*one.team);
     one.team = nullptr;
@@ -63,12 +63,12 @@ int posted(int result, const MPI_Request* request) {
     retain(*one.team);
     const std::lock_guard lock(samples_mutex);
     // The request ended unobserved, and its handle now belongs to another request.
-    Followed* place = find(one.request);
+    Followed* place = find_followed(one.request);
     if (place == nullptr) {
         place = &followed[oldest];
         oldest = (oldest + 1) % places;
     }
-    forget(*place);
+    stop_following(*place);
     *place = one;
     outstanding.followed.raise();
     return result;
@@ -101,7 +101,7 @@ void FollowedWait::end() {
             one.inside_ns += now - started_ns_;
     }
     for (std::size_t i = 0; i < found_; ++i) {
-        Followed* one = find(requests_[i].request);
+        Followed* one = find_followed(requests_[i].request);
         if (one == nullptr) continue;
         one->sample.exposed_ns += now - started_ns_;
         if (*requests_[i].at == requests_[i].request) continue;  // not done yet
@@ -109,7 +109,7 @@ void FollowedWait::end() {
         one->sample.elapsed_ns = now - one->begun_ns;
         one->sample.outside_ns = one->sample.elapsed_ns - std::min(one->sample.elapsed_ns, inside_ns);
         one->team->tuning->choices.add_sample(*one->slot, one->call, one->sample);
-        forget(*one);
+        stop_following(*one);
     }
 }
 
@@ -117,7 +117,7 @@ void forget_samples() {
     begun.team = nullptr;
     const std::lock_guard lock(samples_mutex);
     for (Followed& one : followed)
-        forget(one);
+        stop_following(one);
 }
 
 }  // namespace offpath::mpi

@@ -38,7 +38,7 @@ std::string control_file;
 bool pcontrol = false;
 bool refused = false;  // and said so
 
-Mark look() {
+Mark look_at_control_file() {
     struct stat status {};
     if (control_file.empty() || stat(control_file.c_str(), &status) != 0) return {};
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) return {};
@@ -56,7 +56,7 @@ void want(OpSet ops) {
 }
 
 void read_control_file() {
-    const Mark now = look();
+    const Mark now = look_at_control_file();
     if (now == seen) return;
     seen = now;
     if (!now.there) return;
@@ -89,7 +89,7 @@ void open_switches() {
     const std::lock_guard lock(switches_mutex);
     control_file = environment::text("OFFPATH_CONTROL", session_directory() + "/control");
     pcontrol = environment::flag("OFFPATH_PCONTROL", false);
-    seen = look();
+    seen = look_at_control_file();
 }
 
 bool switch_offloading(const std::string& text) {

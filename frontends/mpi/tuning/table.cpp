@@ -18,7 +18,7 @@ namespace {
 
 using namespace json_fields;
 
-constexpr std::uint64_t version = 1;
+constexpr std::uint64_t table_version = 1;
 // A difference of one node matters more than a difference of one rank.
 constexpr double weight_of_nodes = 2;
 
@@ -60,9 +60,9 @@ Table::Table(std::vector<TableRow> rows) : rows_(std::move(rows)) {
 Table Table::parse(const std::string& text) {
     const Json json = json_fields::parse(text);
     const std::string top = "the table";
-    if (whole(json, "offpath_tuning", 0, most_bytes, top) != version) {
+    if (whole(json, "offpath_tuning", 0, most_bytes, top) != table_version) {
         refuse(fmt::format("its version is {}; this library reads version {}: run `offpath tune` again",
-                           json["offpath_tuning"].dump(), version));
+                           json["offpath_tuning"].dump(), table_version));
     }
     const Json& rows = member(json, "rows", top);
     if (!rows.is_array()) refuse("\"rows\" is no list");

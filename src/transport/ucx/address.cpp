@@ -10,7 +10,7 @@
 namespace offpath::transport::ucx {
 namespace {
 
-constexpr char magic[4] = {'O', 'F', 'U', 'X'};
+constexpr char address_magic[4] = {'O', 'F', 'U', 'X'};
 constexpr std::size_t checked_from = 4 + 2 + 2 + 4 + 4 + 8;
 constexpr std::size_t envelope_bytes = checked_from + std::size_t{6} * 8;
 
@@ -33,7 +33,7 @@ std::vector<std::byte> seal_address(const Address& address, std::uint16_t ucx_ve
     inside.insert(inside.end(), address.local.begin(), address.local.end());
     std::vector<std::byte> bytes;
     bytes.reserve(checked_from + inside.size());
-    for (char letter : magic)
+    for (char letter : address_magic)
         bytes.push_back(static_cast<std::byte>(letter));
     append_little(bytes, address_version, 2);
     append_little(bytes, ucx_version, 2);
@@ -45,7 +45,8 @@ std::vector<std::byte> seal_address(const Address& address, std::uint16_t ucx_ve
 }
 
 Status open_address(std::span<const std::byte> bytes, Address& address, std::string& problem) {
-    if (bytes.size() < envelope_bytes || std::memcmp(bytes.data(), magic, sizeof magic) != 0) {
+    if (bytes.size() < envelope_bytes ||
+        std::memcmp(bytes.data(), address_magic, sizeof address_magic) != 0) {
         problem = is_encrypted_address(bytes)
                       ? one_side_encrypts
                       : fmt::format("{} bytes that are no UCX transport's address", bytes.size());

@@ -9,7 +9,7 @@
 namespace offpath::transport::ucx {
 namespace {
 
-constexpr char magic[4] = {'O', 'F', 'W', 'K'};
+constexpr char key_magic[4] = {'O', 'F', 'W', 'K'};
 constexpr std::uint16_t key_version = 1;
 constexpr std::size_t head_bytes = 4 + 2 + 2 + 4 + 4 + 8 + 8;
 
@@ -24,7 +24,7 @@ std::uint16_t loaded_version() {
 std::vector<std::byte> seal_window_key(const WindowKey& key, std::uint16_t ucx_version) {
     std::vector<std::byte> bytes;
     bytes.reserve(head_bytes + key.worker.size() + key.rkey.size());
-    for (char letter : magic)
+    for (char letter : key_magic)
         bytes.push_back(static_cast<std::byte>(letter));
     append_little(bytes, key_version, 2);
     append_little(bytes, ucx_version, 2);
@@ -38,7 +38,7 @@ std::vector<std::byte> seal_window_key(const WindowKey& key, std::uint16_t ucx_v
 }
 
 Status open_window_key(std::span<const std::byte> sealed, std::uint16_t ucx_version, WindowKey& key) {
-    if (sealed.size() < head_bytes || std::memcmp(sealed.data(), magic, sizeof magic) != 0)
+    if (sealed.size() < head_bytes || std::memcmp(sealed.data(), key_magic, sizeof key_magic) != 0)
         return Status::protocol;
     if (read_little(sealed, 4, 2) != key_version || read_little(sealed, 6, 2) != ucx_version)
         return Status::version;

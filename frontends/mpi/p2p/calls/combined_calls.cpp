@@ -13,9 +13,7 @@
 #include "p2p/sendrecv_requests.h"
 #include "requests/buffers.h"
 
-using namespace offpath::mpi;
-using namespace offpath::mpi::p2p;
-
+namespace offpath::mpi::p2p {
 namespace {
 
 // Starts both. After an error neither is outstanding.
@@ -179,3 +177,5 @@ OFFPATH_API int MPI_Isendrecv_replace(void* buffer, int count, MPI_Datatype type
 #endif
 
 }  // extern "C"
+
+}  // namespace offpath::mpi::p2p

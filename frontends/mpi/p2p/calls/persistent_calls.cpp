@@ -10,9 +10,7 @@
 #include "p2p/parcel_progress.h"
 #include "requests/persistent_requests.h"
 
-using namespace offpath::mpi;
-using namespace offpath::mpi::p2p;
-
+namespace offpath::mpi::p2p {
 namespace {
 
 // What a persistent message needs until it is freed: its communicator and its datatype. The program may free
@@ -75,3 +73,5 @@ extern "C" OFFPATH_API int MPI_Recv_init(void* buffer, int count, MPI_Datatype t
     return make_persistent([kept, held](MPI_Request* started) { return receive_now(kept, started); },
                            request);
 }
+
+}  // namespace offpath::mpi::p2p

@@ -34,7 +34,7 @@ std::uint64_t bits_of(MPI_Message message) {
     return bits;
 }
 
-bool is_header(const Pairs& pairs, const MPI_Status& status) {
+bool may_be_header(const Pairs& pairs, const MPI_Status& status) {
     return pairs.takes_part(status.MPI_SOURCE) && received_bytes(status) == header_bytes;
 }
 
@@ -56,7 +56,7 @@ void extract(Pairs& pairs, int source, int tag, MPI_Comm comm) {
         if (flag == 0) continue;
         one.source = source;
         one.tag = latest = one.status.MPI_TAG;
-        if (is_header(pairs, one.status)) read_header(one.message, one);
+        if (may_be_header(pairs, one.status)) read_header(one.message, one);
         pairs.extracted.push_back(one);
     }
 }
@@ -75,7 +75,7 @@ int probe_once(Pairs& pairs, int source, int tag, MPI_Comm comm, int* flag, MPI_
         MPI_Status own;
         const int error = PMPI_Iprobe(source, tag, comm, flag, &own);
         if (error != MPI_SUCCESS || *flag == 0) return error;
-        if (!is_header(pairs, own)) {
+        if (!may_be_header(pairs, own)) {
             copy_status(own, status);
             return MPI_SUCCESS;
         }
@@ -110,7 +110,8 @@ int match_once(Team& team, Pairs& pairs, int source, int tag, MPI_Comm comm, int
         if (error != MPI_SUCCESS || *flag == 0) return error;
         one.source = one.status.MPI_SOURCE;
         one.tag = one.status.MPI_TAG;
-        if (one.message != MPI_MESSAGE_NO_PROC && is_header(pairs, one.status)) read_header(one.message, one);
+        if (one.message != MPI_MESSAGE_NO_PROC && may_be_header(pairs, one.status))
+            read_header(one.message, one);
     }
     *flag = 1;
     copy_status(one.status, status);
@@ -173,10 +174,6 @@ Parcel& receive_matched(const Arguments& a, const Matched& matched, bool with_ha
 }
 
 }  // namespace
-}  // namespace offpath::mpi::p2p
-
-using namespace offpath::mpi;
-using namespace offpath::mpi::p2p;
 
 extern "C" {
 
@@ -256,3 +253,5 @@ OFFPATH_API int MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Messa
 }
 
 }  // extern "C"
+
+}  // namespace offpath::mpi::p2p

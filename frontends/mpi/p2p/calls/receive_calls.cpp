@@ -152,10 +152,6 @@ int receive(const Arguments& a, MPI_Status* status) {
 }
 
 }  // namespace
-}  // namespace offpath::mpi::p2p
-
-using namespace offpath::mpi;
-using namespace offpath::mpi::p2p;
 
 // Out of line, as for sends: the host's call then needs no stack frame of ours.
 [[gnu::noinline]] static int look_and_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag,
@@ -183,3 +179,5 @@ OFFPATH_API int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source,
 }
 
 }  // extern "C"
+
+}  // namespace offpath::mpi::p2p

@@ -164,10 +164,6 @@ Arguments make(const void* buffer, int count, MPI_Datatype type, int dest, int t
 }
 
 }  // namespace
-}  // namespace offpath::mpi::p2p
-
-using namespace offpath::mpi;
-using namespace offpath::mpi::p2p;
 
 // The code for sends that may involve the device is out of line: the host's call then needs no stack frame of
 // ours.
@@ -200,3 +196,5 @@ STARTS_SEND(Isend, Mode::standard)
 STARTS_SEND(Issend, Mode::synchronous)
 STARTS_SEND(Irsend, Mode::ready)
 STARTS_SEND(Ibsend, Mode::buffered)
+
+}  // namespace offpath::mpi::p2p
