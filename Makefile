@@ -26,10 +26,11 @@ test:
 	@$(MAKE) --no-print-directory build
 	@$(SUITE) build
 
+# PARTS="rest site" runs only these of its parts (scripts/test-all.sh).
 test-all:
 	@scripts/setup.sh tests
 	@$(MAKE) --no-print-directory build
-	@scripts/test-all.sh
+	@scripts/test-all.sh $(PARTS)
 
 test-long: build
 	@scripts/setup.sh tests

@@ -63,7 +63,12 @@ def test_a_step_that_names_what_is_absent_is_found() -> None:
 
 def test_the_workflow_covers_what_continuous_integration_runs() -> None:
     done = [command for run in runs() for command in commands(run)]
-    asked = [c for c in commands((SOURCE_ROOT / ".ci/run").read_text()) if c[0] not in ("set", "cd")]
+    # A variable narrows what a command runs.
+    asked = [
+        [word for word in command if "=" not in word]
+        for command in commands((SOURCE_ROOT / ".ci/run").read_text())
+        if command[0] not in ("set", "cd")
+    ]
     assert asked
     assert [command for command in asked if command not in done] == []
 
