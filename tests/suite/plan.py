@@ -13,7 +13,7 @@ from suite.case import Test
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOTS_OF_CORE = 4
-# What `make test` leaves to `make test-long`, and what to `make test-all`: tests with the label, or of another MPI.
+# What `make test` leaves to `make test-long`, and what to `make test-all`: that, and tests of other MPIs.
 LONG, REST = "long", "rest"
 _OTHER_MPI = re.compile(r"(^|\.)(mpich|abi)(\.|$)")
 
