@@ -36,6 +36,7 @@ test-long: build
 	@scripts/setup.sh tests
 	@$(SUITE) build --set long
 	@scripts/test-versions.sh
+	@if [ "$$(id -u)" -eq 0 ]; then scripts/clean-root.sh; else echo "clean-root: skipped: only root can make a root"; fi
 
 # Builds all, since a test may start several programs. TIMES=N runs each test N times.
 TIMES ?= 1

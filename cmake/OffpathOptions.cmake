@@ -14,7 +14,6 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
-# Without debug information, which takes a third of the time of a build from nothing: -DOFFPATH_DEBUG_INFO=ON has it.
 option(OFFPATH_DEBUG_INFO "Build with debug information" OFF)
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2")
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2")
@@ -41,8 +40,8 @@ if(OFFPATH_SANITIZE)
 endif()
 
 # Reading headers takes longer than compiling most files. So the sources of a target are compiled together, and
-# the headers of libraries are compiled once (OffpathPrecompiled.cmake). The builds with clang and sanitizers do
-# without, so that they find a source that lacks an include. Sources that are compiled together see each other's
+# the headers of libraries are compiled once (OffpathPrecompiled.cmake). The builds with clang do without, so that
+# they find a source that lacks an include, and names that hide others (-Wshadow). Sources that are compiled together see each other's
 # unnamed namespaces: a name there has one meaning in the whole target, and no source has a using-directive at
 # global scope that other sources of the target could not have.
 option(OFFPATH_TOGETHER "Compile sources of a target together, with precompiled headers" ON)

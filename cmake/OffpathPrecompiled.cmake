@@ -1,5 +1,5 @@
-# The headers of libraries, compiled once for all targets of the tree; once more for programs, with those of the command
-# line and of JSON; and once more for what is compiled with less optimization: the tests.
+# The headers of libraries, compiled once for all targets of the tree. Programs have them once more with those of the
+# command line and of JSON, the same with OpenMP, and tests with those of GoogleTest and less optimization.
 
 # offpath_precompiled(NAME HEADERS...): the target that the precompiled headers NAME are made with.
 function(offpath_precompiled name)
@@ -9,23 +9,72 @@ function(offpath_precompiled name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
 endfunction()
 
+# offpath_passed_options(LIBRARY RESULT): the compile options that a library passes on to those that link it.
+function(offpath_passed_options target result)
+  set(${result} "" PARENT_SCOPE)
+  if(target MATCHES "^OpenMP::") # a target of the directory that looked for it
+    set(${result} -fopenmp PARENT_SCOPE)
+  endif()
+  if(NOT TARGET ${target})
+    return()
+  endif()
+  get_property(known GLOBAL PROPERTY offpath_options_passed_by_${target} SET)
+  if(NOT known)
+    set_property(GLOBAL PROPERTY offpath_options_passed_by_${target} "")
+    get_target_property(all ${target} INTERFACE_COMPILE_OPTIONS)
+    get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
+    foreach(library ${libraries})
+      offpath_passed_options("${library}" more)
+      list(APPEND all ${more})
+    endforeach()
+    set_property(GLOBAL PROPERTY offpath_options_passed_by_${target} "${all}")
+  endif()
+  get_property(all GLOBAL PROPERTY offpath_options_passed_by_${target})
+  set(${result} ${all} PARENT_SCOPE)
+endfunction()
+
+# offpath_own_code(RESULT OPTIONS...): whether the options change how code is generated. GCC takes such options from a
+# precompiled header and ignores those of the command line, so what has its own must do without.
+function(offpath_own_code result)
+  list(FILTER ARGN EXCLUDE REGEX "-fopenmp|-fPIC|-fvisibility|-ftls-model|-fsanitize|-fno-sanitize|-fno-omit-frame-pointer|^-O1$")
+  set(${result} OFF PARENT_SCOPE)
+  if("${ARGN}" MATCHES "-f[a-z]|-O[0-9s]|-m[a-z]")
+    set(${result} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
 # offpath_use_precompiled(DIRECTORY): gives the headers to all C++ targets in DIRECTORY and below.
 function(offpath_use_precompiled directory)
   get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target ${targets})
     get_target_property(type ${target} TYPE)
     get_target_property(sources ${target} SOURCES)
-    # OpenMP would need precompiled headers of its own. GCC also takes options of optimization from such a header, which
-    # kernels have others of.
-    if(directory MATCHES "/apps/minimd" AND NOT target MATCHES "^minimd_(setup|setup_test|ranks_test)$")
-      continue()
-    endif()
     if(NOT type MATCHES "EXECUTABLE|(STATIC|SHARED|MODULE|OBJECT)_LIBRARY" OR target MATCHES "^offpath_precompiled" OR "${sources}" MATCHES "[.]c(;|$)")
       continue()
     endif()
-    set(header offpath_precompiled)
     get_target_property(options ${target} COMPILE_OPTIONS)
-    if("${options}" MATCHES "-O1")
+    get_target_property(libraries ${target} LINK_LIBRARIES)
+    foreach(library ${libraries})
+      offpath_passed_options("${library}" more)
+      list(APPEND options ${more})
+    endforeach()
+    offpath_own_code(own ${options})
+    if(own)
+      continue()
+    endif()
+    get_target_property(folder ${target} SOURCE_DIR)
+    foreach(source ${sources})
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${folder})
+      get_source_file_property(of_source ${source} TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
+      offpath_own_code(own ${of_source})
+      if(own)
+        set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+      endif()
+    endforeach()
+    set(header offpath_precompiled)
+    if("${options}" MATCHES "-fopenmp")
+      set(header offpath_precompiled_openmp)
+    elseif("${options}" MATCHES "-O1")
       set(header offpath_precompiled_tests)
     elseif(directory MATCHES "^${PROJECT_SOURCE_DIR}/(apps|bench|sim)" OR target MATCHES "^(offpathd|fault-campaign)")
       set(header offpath_precompiled_programs)
@@ -46,8 +95,11 @@ if(OFFPATH_TOGETHER)
   add_compile_definitions($<$<COMPILE_LANGUAGE:CXX>:FMT_SHARED> $<$<COMPILE_LANGUAGE:CXX>:SPDLOG_SHARED_LIB>
     $<$<COMPILE_LANGUAGE:CXX>:SPDLOG_COMPILED_LIB> $<$<COMPILE_LANGUAGE:CXX>:SPDLOG_FMT_EXTERNAL>)
   offpath_precompiled(offpath_precompiled ${standard_headers} <fmt/format.h> <spdlog/spdlog.h>)
-  offpath_precompiled(offpath_precompiled_programs ${standard_headers} <fmt/format.h> <spdlog/spdlog.h> <nlohmann/json.hpp>
-    ${CMAKE_CURRENT_LIST_DIR}/precompiled/command_line.h)
+  foreach(name offpath_precompiled_programs offpath_precompiled_openmp)
+    offpath_precompiled(${name} ${standard_headers} <fmt/format.h> <spdlog/spdlog.h> <nlohmann/json.hpp>
+      ${CMAKE_CURRENT_LIST_DIR}/precompiled/command_line.h)
+  endforeach()
+  target_compile_options(offpath_precompiled_openmp PRIVATE -fopenmp)
   offpath_precompiled(offpath_precompiled_tests ${standard_headers} <fmt/format.h> <spdlog/spdlog.h> <gtest/gtest.h>)
   target_compile_options(offpath_precompiled_tests PRIVATE -O1)
   target_compile_definitions(offpath_precompiled_tests PRIVATE GTEST_HAS_PTHREAD=1)

@@ -8,6 +8,7 @@ Run from the folder `tests`. Exits with 1 if a test failed, and with 2 if no tes
 import argparse
 import os
 import re
+import signal
 import sys
 import time
 from pathlib import Path
@@ -31,6 +32,7 @@ def main() -> int:
         return 2
     records = build / "Testing"
     records.mkdir(exist_ok=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     begin = time.monotonic()
     progress = Progress(len(tests) * options.times)
     slots = plan.SLOTS_OF_CORE * (os.cpu_count() or 1)

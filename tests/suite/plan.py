@@ -94,6 +94,7 @@ def command_files(build: Path, patterns: list[str] | None = None) -> list[Test]:
             part="command",
             command=(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", name),
             alone=f"make one TEST={shlex.quote(name)}",
+            # A variable of the user's shell would lead to another tree.
             environment={"OFFPATH_BUILD": str(build)} if "OFFPATH_BUILD" in os.environ else {},
             directory=str(ROOT),
             limit_s=1200.0,

@@ -1,7 +1,7 @@
 // A sched_yield() that rests where it is called again and again. Tests run more ranks than there are cores,
 // and several jobs at the same time: ranks that wait would otherwise take about half of all time from those
 // that compute. It is preloaded where RESTING_YIELD names it (mpirun.sh, mpiexec_mpich.sh,
-// support/daemons.sh); scripts/test.sh sets that. Not with sanitizers and in the long tests, so that ranks
+// support/daemons.sh); tests/suite sets that. Not with sanitizers and in the long tests, so that ranks
 // also wait as users' do. Nor where target regions call MPI: their devices would only wait the longer.
 #include <sched.h>
 #include <sys/prctl.h>
