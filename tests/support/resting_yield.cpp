@@ -3,6 +3,9 @@
 // that compute. It is preloaded where RESTING_YIELD names it (mpirun.sh, mpiexec_mpich.sh,
 // support/daemons.sh); tests/suite sets that. Not with sanitizers and in the long tests, so that ranks
 // also wait as users' do. Nor where target regions call MPI: their devices would only wait the longer.
+//
+// And a dlclose() that unloads nothing: Open MPI 4 unloads its components while its progress thread may still
+// run a call of theirs. With the front end they stay by themselves (frontends/mpi/runtime/kept_components.h).
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -29,6 +32,10 @@ struct Wait {
 };
 
 }  // namespace
+
+extern "C" [[gnu::visibility("default")]] int dlclose(void*) noexcept {
+    return 0;
+}
 
 extern "C" [[gnu::visibility("default")]] int sched_yield() noexcept {
     static thread_local Wait wait;

@@ -3,6 +3,7 @@
 #include <offpath/types.h>
 
 #include "devices/devices.h"
+#include "runtime/kept_components.h"
 #include "runtime/regions.h"
 #include "runtime/runtime.h"
 
@@ -32,6 +33,7 @@ OFFPATH_API int MPI_Init_thread(int* argc, char*** argv, int required, int* prov
 OFFPATH_API int MPI_Finalize() {
     offpath::mpi::close_regions(offpath::mpi::devices::left_messages);
     offpath::mpi::detach();
+    offpath::mpi::keep_components();
     return PMPI_Finalize();
 }
 
