@@ -68,7 +68,7 @@ std::vector<std::string> daemon_variables() {
         tunables_set = tunables_set || variable.starts_with(tunables);
         if (!variable.starts_with("LD_PRELOAD=")) variables.emplace_back(variable);
     }
-    if (!hooks_set && !has_rdma_card()) variables.push_back(std::string(hooks) + "none");
+    if (!hooks_set && !has_rdma_card()) variables.push_back(fmt::format("{}none", hooks));
     if (!tunables_set) variables.push_back(tunables + thread_caches::off);
     return variables;
 }

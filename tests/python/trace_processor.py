@@ -51,10 +51,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def do_POST(self):
-        data = self.rfile.read(int(self.headers["Content-Length"]))
+        # Before the answer: the page sends the next reply after it, on another connection.
+        self.server.take(self.path, self.rfile.read(int(self.headers["Content-Length"])))
         self.send_response(204)
         self.end_headers()
-        self.server.take(self.path, data)
 
     def log_message(self, *_):
         pass
