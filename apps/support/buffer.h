@@ -5,7 +5,6 @@
 
 #include <mpi.h>
 
-#include <CLI/App.hpp>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +12,11 @@
 #include <new>
 #include <string>
 #include <utility>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace mpi_support {
 

@@ -1,5 +1,6 @@
 #include "support/mpi_program.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -5,7 +5,6 @@
 // iterations. All ranks begin every timed interval together (interval.h).
 #pragma once
 
-#include <CLI/App.hpp>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +12,10 @@
 #include "interval.h"
 #include "operations.h"
 #include "support/mpi_program.h"
+
+namespace CLI {
+class App;
+}
 
 namespace mpi_bench {
 

@@ -1,5 +1,6 @@
 // Where the loops over pairs lie below one core's limits. The program takes minimd's flags and simulates the
 // system for their number of steps. Then it counts the lists and times the loops alone. It runs on one rank.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>

@@ -1,7 +1,6 @@
 #include "minimd/setup/command_line.h"
 
-#include <CLI/Option.hpp>
-#include <CLI/Validators.hpp>
+#include <CLI/CLI.hpp>
 #include <cstring>
 #include <map>
 

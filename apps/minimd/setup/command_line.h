@@ -6,15 +6,16 @@
 
 #include <mpi.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "minimd/base/settings.h"
+
+namespace CLI {
+class App;
+}
 
 namespace minimd {
 

@@ -1,6 +1,7 @@
 // minimd_batch FILE: many runs of minimd in one job, because starting a job takes longer than most of the
 // runs. A line of FILE has a run's arguments. Words NAME=VALUE before them are its environment. The program
 // ends with the first run that fails.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
