@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,14 +23,42 @@ def test_the_tree_is_in_order() -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("tree")
     for folder in ("src", "frontends", "apps", "examples"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
+        shutil.copytree(ROOT / folder, copy / folder)
     for file in ("docs/architecture.md", "scripts/check_layers.py"):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / file, tmp_path / file)
-    return tmp_path
+        (copy / file).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / file, copy / file)
+    return copy
+
+
+class Tree:
+    """A copy of the tree, for one case: what the case has changed is put back."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self._before: dict[Path, str | None] = {}
+
+    def text(self, file: str) -> str:
+        return (self.root / file).read_text()
+
+    def write(self, file: str, text: str) -> None:
+        path = self.root / file
+        self._before.setdefault(path, path.read_text() if path.exists() else None)
+        path.write_text(text)
+
+    def put_back(self) -> None:
+        for path, text in self._before.items():
+            path.unlink() if text is None else path.write_text(text)
+
+
+@pytest.fixture
+def tree(copied: Path) -> Iterator[Tree]:
+    changed = Tree(copied)
+    yield changed
+    changed.put_back()
 
 
 @pytest.mark.parametrize(
@@ -58,35 +87,33 @@ def tree(tmp_path: Path) -> Path:
     ],
 )
 def test_an_include_of_a_room_that_is_not_declared_is_found(
-    tree: Path, file: str, include: str, complaint: str
+    tree: Tree, file: str, include: str, complaint: str
 ) -> None:
-    path = tree / file
-    path.write_text(f'#include "{include}"\n' + path.read_text())
-    result = check(tree)
+    tree.write(file, f'#include "{include}"\n' + tree.text(file))
+    result = check(tree.root)
     assert result.returncode == 1
     assert complaint in result.stderr
 
 
-def test_a_declaration_that_nothing_needs_is_found(tree: Path) -> None:
-    path = tree / "src/matching/CMakeLists.txt"
-    path.write_text(path.read_text().replace("matcher.cpp", "matcher.cpp LINKS offpath_rma"))
-    result = check(tree)
+def test_a_declaration_that_nothing_needs_is_found(tree: Tree) -> None:
+    file = "src/matching/CMakeLists.txt"
+    tree.write(file, tree.text(file).replace("matcher.cpp", "matcher.cpp LINKS offpath_rma"))
+    result = check(tree.root)
     assert result.returncode == 1
     assert "matching declares rma and includes nothing of it" in result.stderr
 
 
-def test_an_upward_include_of_the_front_end_is_found_though_declared(tree: Path) -> None:
-    rooms = tree / "frontends/mpi/CMakeLists.txt"
-    rooms.write_text(rooms.read_text().replace("time_in_mpi.cpp)", "time_in_mpi.cpp\n  USES p2p)"))
-    path = tree / "frontends/mpi/runtime/losses.h"
-    path.write_text('#include "p2p/parcel.h"\n' + path.read_text())
-    result = check(tree, "--front-end")
+def test_an_upward_include_of_the_front_end_is_found_though_declared(tree: Tree) -> None:
+    rooms, header = "frontends/mpi/CMakeLists.txt", "frontends/mpi/runtime/losses.h"
+    tree.write(rooms, tree.text(rooms).replace("time_in_mpi.cpp)", "time_in_mpi.cpp\n  USES p2p)"))
+    tree.write(header, '#include "p2p/parcel.h"\n' + tree.text(header))
+    result = check(tree.root, "--front-end")
     assert result.returncode == 1
     assert "losses.h includes p2p, a room that is not below runtime" in result.stderr
 
 
-def test_a_file_of_the_front_end_outside_of_its_rooms_is_found(tree: Path) -> None:
-    (tree / "frontends/mpi/new.cpp").write_text("int one = 1;\n")
-    result = check(tree, "--front-end")
+def test_a_file_of_the_front_end_outside_of_its_rooms_is_found(tree: Tree) -> None:
+    tree.write("frontends/mpi/new.cpp", "int one = 1;\n")
+    result = check(tree.root, "--front-end")
     assert result.returncode == 1
     assert "frontends/mpi/new.cpp is in no room" in result.stderr
