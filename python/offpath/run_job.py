@@ -3,12 +3,11 @@ longer than the rest of a job's start."""
 
 import os
 import shlex
-import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
 
-from offpath import console, devices, launch, units
+from offpath import console, devices, launch, program_path, units
 from offpath.artifacts import find_artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -108,27 +107,13 @@ def run(
     return launch.run(check_launcher(command), find_artifacts(), chosen)
 
 
-def resolve_program(program: list[str]) -> list[str]:
-    """The program with its full path. Checks that it exists, because a node reports a missing program without
-    a useful message."""
-    found = shutil.which(program[0])
-    if found is None:
-        name = program[0]
-        raise OffpathError(
-            Code.NOT_INSTALLED,
-            f"program {name!r} is not {'executable' if Path(name).exists() else 'there'}",
-            "give the path of an executable file, such as ./my_program, or a name that PATH knows",
-        )
-    return [str(Path(found).absolute()), *program[1:]]
-
-
 def check_launcher(command: list[str]) -> list[str]:
     """The command as typed. Checks that its program exists.
 
     A launcher keeps its name without a directory. Open MPI puts the directory by which it was called at the
     front of PATH on every node. Ranks would then find another `python3` than the one in the user's PATH.
     """
-    resolve_program(command)
+    program_path.resolve(command)
     return command
 
 

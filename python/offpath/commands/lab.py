@@ -1,4 +1,7 @@
-"""`offpath lab`: run, compare, clean."""
+"""`offpath lab`: run, compare, clean.
+
+Each of them is started twice, outside its lab and inside. So it loads only the modules that it needs.
+"""
 
 import shlex
 import tempfile
@@ -8,17 +11,13 @@ from typing import Annotated
 
 import typer
 
-from offpath import advise_lab, console, mpi_library, reports, sim
-from offpath import compare as comparison
+from offpath import console
 from offpath.artifacts import Artifacts, find_artifacts
 from offpath.codes import Code
-from offpath.commands import advise as shown
 from offpath.commands import job_options, options
 from offpath.errors import OffpathError
-from offpath.lab import clean as leftovers
 from offpath.lab import cluster as clusters
 from offpath.lab import mpi
-from offpath.tracing import record
 
 app = typer.Typer(
     help=(
@@ -76,6 +75,8 @@ def run(
         result = cluster.run(engine, program, layout=layout)
         clusters.report(result)
     if trace is not None:
+        from offpath.tracing import record
+
         record.finish(trace)
     raise typer.Exit(result.exit_code)
 
@@ -84,6 +85,9 @@ def _traced(
     lab: clusters.LabSpec, engine: mpi.Engine, trace: Path, program: list[str], artifacts: Artifacts
 ) -> tuple[clusters.LabSpec, mpi.Engine]:
     """The lab and the engine of a run that is traced."""
+    from offpath import mpi_library
+    from offpath.tracing import record
+
     folder = record.prepare(trace)
     if folder.is_relative_to("/dev/shm"):
         raise OffpathError(
@@ -156,6 +160,9 @@ def compare(
 
     Example: offpath lab compare --nodes 4 --link 1gbit --runs 5 --json out.json -- build/bin/fft3d --json -
     """
+    from offpath import compare as comparison
+    from offpath import reports
+
     if not 1 <= runs <= 1000:
         raise OffpathError(Code.OPTION, f"--runs {runs} is out of range", "use 1 to 1000")
     program = options.lab_program(program)
@@ -202,6 +209,9 @@ def advise(
 
     Example: offpath lab advise --nodes 2 --link 2gbit --runs 5 -- build/bin/fft3d --n 128
     """
+    from offpath import advise_lab, reports, sim
+    from offpath.commands import advise as shown
+
     program = options.lab_program(program)
     figures = sim.read_figures(platform)
     options.check_outputs(json, None)
@@ -225,6 +235,8 @@ def clean() -> None:
 
     Labs in use are not touched.
     """
+    from offpath.lab import clean as leftovers
+
     removed = leftovers.clean()
     for line in removed:
         console.note(f"removed {line}")

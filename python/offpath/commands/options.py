@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from offpath import console, mpi_library, run_job, sim, system_tools, units
+from offpath import console, mpi_library, program_path, sim, system_tools, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import NamespacesUnavailable, OffpathError
@@ -378,7 +378,7 @@ def lab_program(program: list[str]) -> list[str]:
             f"leave {launcher} and its options out: offpath lab run --nodes 2 --ranks-per-node 1 --"
             " ./program",
         )
-    return run_job.resolve_program(program)
+    return program_path.resolve(program)
 
 
 def check_outputs(json: Path | None, plot: Path | None) -> None:
