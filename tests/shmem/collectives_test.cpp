@@ -4,7 +4,6 @@
 
 #include <complex>
 #include <cstring>
-#include <functional>
 #include <vector>
 
 #include "check.h"
@@ -49,9 +48,15 @@ void begin_set() {
     next_sync = 0;
 }
 
-// The element `i` that the PE with this world number contributes to call `call`. Every PE computes the same.
+// The elements that the PE with this world number contributes to call `call`. Every PE computes the same.
+constexpr std::size_t period = 5;
+struct Values {
+    Values(int pe, unsigned call) : start(static_cast<unsigned>(pe) * 7 + call) {}
+    long operator[](std::size_t i) const { return static_cast<long>((start + i * 3) % period) + 1; }
+    std::size_t start;
+};
 long value(int pe, std::size_t i, unsigned call) {
-    return static_cast<long>((static_cast<std::size_t>(pe) * 7 + i * 3 + call) % 5) + 1;
+    return Values(pe, call)[i];
 }
 
 template <class T>
@@ -76,8 +81,9 @@ void buffers_free(const Set& set) {
 template <class T>
 void fill(const Set&, unsigned call, std::size_t count) {
     T* source = source_of<T>(call);
+    const Values mine(shmem_my_pe(), call);
     for (std::size_t i = 0; i < count; ++i)
-        source[i] = static_cast<T>(value(shmem_my_pe(), i, call));
+        source[i] = static_cast<T>(mine[i]);
 }
 
 enum class Op { and_, or_, xor_, max, min, sum, prod };
@@ -116,12 +122,16 @@ void reduction(const Set& set, Op op, std::size_t count, bool in_place, Call cal
     T* source = source_of<T>(c);
     T* dest = in_place ? source : dest_of<T>(c);
     call(dest, source, count);
-    for (std::size_t i = 0; i < count; ++i) {
-        T wanted = static_cast<T>(value(set.pes[0], i, c));
+    // The elements repeat.
+    T wanted[period];
+    for (std::size_t i = 0; i < period; ++i) {
+        wanted[i] = static_cast<T>(value(set.pes[0], i, c));
         for (int k = 1; k < set.size(); ++k)
-            wanted =
-                combine<T>(op, wanted, static_cast<T>(value(set.pes[static_cast<std::size_t>(k)], i, c)));
-        if (!(dest[i] == wanted)) {
+            wanted[i] =
+                combine<T>(op, wanted[i], static_cast<T>(value(set.pes[static_cast<std::size_t>(k)], i, c)));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!(dest[i] == wanted[i % period])) {
             check::report(__FILE__, __LINE__, "an element of a reduction", static_cast<long>(i), -1);
             return;
         }
@@ -175,10 +185,9 @@ void old_reductions(const Set& set) {
 #undef CASE
 }
 
-// `read` returns the element that belongs at a place of dest.
-template <class T>
-void expect(const T* dest, std::size_t count, const char* what,
-            const std::function<long(std::size_t)>& wanted) {
+// `wanted` returns the element that belongs at a place of dest.
+template <class T, class Wanted>
+void expect(const T* dest, std::size_t count, const char* what, Wanted wanted) {
     for (std::size_t i = 0; i < count; ++i) {
         if (dest[i] == static_cast<T>(wanted(i))) continue;
         check::report(__FILE__, __LINE__, what, static_cast<long>(i), wanted(i));
@@ -200,8 +209,8 @@ void broadcast(const Set& set, std::size_t count, int root, bool root_too, Call 
         shmem_sync(set.start, set.log_stride, set.size(), fresh_sync());
     call(dest, source_of<T>(c), count, root);
     const bool has = set.rank() != root || root_too;
-    expect(dest, count, "an element of a broadcast",
-           [&](std::size_t i) { return has ? value(set.pes[static_cast<std::size_t>(root)], i, c) : 0; });
+    const Values roots(set.pes[static_cast<std::size_t>(root)], c);
+    expect(dest, count, "an element of a broadcast", [&](std::size_t i) { return has ? roots[i] : 0; });
 }
 
 template <class T, class Call>
@@ -216,8 +225,9 @@ void gather(const Set& set, std::size_t count, bool even, Call call) {
     call(dest_of<T>(c), source_of<T>(c), mine);
     std::size_t at = 0;
     for (int rank = 0; rank < set.size(); ++rank) {
+        const Values theirs(set.pes[static_cast<std::size_t>(rank)], c);
         expect(dest_of<T>(c) + at, count_of(rank), "an element of a collect",
-               [&](std::size_t i) { return value(set.pes[static_cast<std::size_t>(rank)], i, c); });
+               [&](std::size_t i) { return theirs[i]; });
         at += count_of(rank);
     }
 }
@@ -229,10 +239,10 @@ void alltoall(const Set& set, std::size_t count, std::ptrdiff_t to, std::ptrdiff
     const auto n = static_cast<std::size_t>(set.size());
     fill<T>(set, c, n * count * static_cast<std::size_t>(from));
     call(dest_of<T>(c), source_of<T>(c), count);
+    const auto rank = static_cast<std::size_t>(set.rank());
     for (std::size_t peer = 0; peer < n; ++peer)
         for (std::size_t i = 0; i < count; ++i) {
-            const std::size_t there =
-                (static_cast<std::size_t>(set.rank()) * count + i) * static_cast<std::size_t>(from);
+            const std::size_t there = (rank * count + i) * static_cast<std::size_t>(from);
             const T wanted = static_cast<T>(value(set.pes[peer], there, c));
             const T got = dest_of<T>(c)[(peer * count + i) * static_cast<std::size_t>(to)];
             if (got == wanted) continue;
