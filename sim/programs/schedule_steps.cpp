@@ -171,16 +171,28 @@ bool ScheduleStep::right() const {
         }
         return true;
     }
-    return last.holds([&](std::size_t at) {
-        const auto block = static_cast<std::uint32_t>(bytes_ > 0 ? at / bytes_ : 0);
-        const std::size_t inside = bytes_ > 0 ? at % bytes_ : 0;
-        if (pattern_ == "alltoall") return pattern_byte(block, rank_ * bytes_ + inside);
-        if (pattern_ == "allgather" || pattern_ == "gather") return pattern_byte(block, inside);
-        if (pattern_ == "scatter") return pattern_byte(0, rank_ * bytes_ + inside);
-        if (pattern_ == "bcast") return pattern_byte(0, at);
-        // halo: the k-th block comes from the neighbour in the other direction, which has sent it as its
-        // block for this one.
-        const std::vector<std::uint32_t> sources = neighbours({rank_, job_.size()});
+    if (pattern_ == "bcast") return last.holds([](std::size_t at) { return pattern_byte(0, at); });
+    // What `byte(block, inside)` returns for each byte of each rank's block.
+    const auto holds_blocks = [&](auto byte) {
+        return last.holds([&](std::size_t at) {
+            return byte(static_cast<std::uint32_t>(bytes_ > 0 ? at / bytes_ : 0),
+                        bytes_ > 0 ? at % bytes_ : 0);
+        });
+    };
+    const std::size_t mine = rank_ * bytes_;
+    if (pattern_ == "alltoall")
+        return holds_blocks(
+            [&](std::uint32_t block, std::size_t inside) { return pattern_byte(block, mine + inside); });
+    if (pattern_ == "allgather" || pattern_ == "gather")
+        return holds_blocks(
+            [](std::uint32_t block, std::size_t inside) { return pattern_byte(block, inside); });
+    if (pattern_ == "scatter")
+        return holds_blocks(
+            [&](std::uint32_t, std::size_t inside) { return pattern_byte(0, mine + inside); });
+    // halo: the k-th block comes from the neighbour in the other direction, which has sent it as its block
+    // for this one.
+    const std::vector<std::uint32_t> sources = neighbours({rank_, job_.size()});
+    return holds_blocks([&](std::uint32_t block, std::size_t inside) {
         return pattern_byte(sources[block ^ 1], block * bytes_ + inside);
     });
 }
