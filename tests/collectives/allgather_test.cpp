@@ -60,7 +60,7 @@ class Allgather : public ::testing::TestWithParam<bool> {};
 
 TEST_P(Allgather, RingGathersInTeamsOf1To64) {
     const bool in_place = GetParam();
-    for (std::uint32_t size = 1; size <= 64; ++size)
+    for (const std::uint32_t size : team_sizes())
         for (Shape shape : {Shape::equal, Shape::uneven, Shape::only_one}) {
             const Blocks blocks(size, shape);
             const std::uint64_t segment = size % 4 == 0 ? 0 : size % 4 * 5;
@@ -75,7 +75,7 @@ TEST_P(Allgather, RingGathersInTeamsOf1To64) {
 
 TEST_P(Allgather, DirectGathersInTeamsOf1To64) {
     const bool in_place = GetParam();
-    for (std::uint32_t size = 1; size <= 64; ++size)
+    for (const std::uint32_t size : team_sizes())
         for (Shape shape : {Shape::equal, Shape::uneven, Shape::only_one}) {
             const Blocks blocks(size, shape);
             ASSERT_TRUE(check_allgather(

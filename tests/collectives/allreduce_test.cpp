@@ -28,7 +28,7 @@ class Allreduce : public ::testing::TestWithParam<bool> {};
 
 TEST_P(Allreduce, RecursiveDoublingInTeamsOf1To64) {
     const bool in_place = GetParam();
-    for (std::uint32_t size = 1; size <= 64; ++size)
+    for (const std::uint32_t size : team_sizes())
         for (std::uint64_t count : {0u, 1u, 5u})
             ASSERT_TRUE(check_allreduce(
                 size, count, in_place,
@@ -40,7 +40,7 @@ TEST_P(Allreduce, RecursiveDoublingInTeamsOf1To64) {
 
 TEST_P(Allreduce, RingInTeamsOf1To64) {
     const bool in_place = GetParam();
-    for (std::uint32_t size = 1; size <= 64; ++size)
+    for (const std::uint32_t size : team_sizes())
         // Fewer elements than ranks; uneven blocks; one or many segments in a block.
         for (std::uint64_t count : {0u, 1u, 16 * size - 3, size <= 9 ? 16 * 40 * size + 5 : 1u}) {
             if (count == 1 && size % 8 != 0) continue;

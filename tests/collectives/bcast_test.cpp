@@ -32,7 +32,7 @@ bool check_bcast(std::uint32_t size, std::uint32_t root, std::uint64_t bytes, co
 // Teams of 1 to 64 ranks with several roots and sizes, including fewer bytes than ranks.
 template <class Builder>
 void check_everywhere(Builder build) {
-    for (std::uint32_t size = 1; size <= 64; ++size)
+    for (const std::uint32_t size : team_sizes())
         for (std::uint32_t root : std::set<std::uint32_t>{0, 1 % size, size / 2, size - 1})
             for (std::uint64_t bytes :
                  {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{37}, 3 * std::uint64_t{size}})

@@ -89,7 +89,7 @@ bool check_scatter(const Blocks& blocks, std::uint32_t root, bool in_place, cons
 
 template <class CheckOne>
 void in_teams(bool equal, CheckOne check_one) {
-    for (std::uint32_t size = 1; size <= 64; ++size)
+    for (const std::uint32_t size : team_sizes())
         for (std::uint32_t root : {0u, size / 3, size - 1})
             for (bool in_place : {false, true})
                 ASSERT_TRUE(check_one(Blocks(size, equal), root, in_place))
@@ -161,7 +161,7 @@ TEST(Gather, BoundsWhatTheRootTakesAtOnce) {
 // Random graphs: several edges between two ranks, edges from a rank to itself, edges without bytes, ranks
 // without edges.
 TEST(Neighbor, ExchangesInTeamsOf1To64) {
-    for (std::uint32_t size = 1; size <= 64; ++size) {
+    for (const std::uint32_t size : team_sizes()) {
         struct Edges {
             std::vector<std::uint32_t> peers;
             std::vector<std::uint64_t> bytes, offsets, numbers;

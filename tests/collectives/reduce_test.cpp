@@ -32,7 +32,7 @@ bool check_reduce(std::uint32_t size, std::uint32_t root, std::uint64_t count, b
 }
 
 void check_reduces(const BuildReduce& build) {
-    for (std::uint32_t size = 1; size <= 64; ++size)
+    for (const std::uint32_t size : team_sizes())
         for (std::uint32_t root : {0u, size / 2, size - 1}) {
             if (size > 9 && root == 0) continue;
             for (std::uint64_t count : {0u, 7u, size <= 9 ? 16 * 40 * size + 5 : 16 * size + 5})
@@ -62,7 +62,7 @@ TEST(Reduce, RingInTeamsOf1To64) {
 using BuildScatter = std::function<Schedule(TeamShape team, std::span<const std::uint64_t> bytes)>;
 
 void check_reduce_scatters(const BuildScatter& build) {
-    for (std::uint32_t size = 1; size <= 64; ++size)
+    for (const std::uint32_t size : team_sizes())
         for (int shape = 0; shape < 4; ++shape) {
             std::vector<std::uint64_t> counts(size), bytes(size), offsets(size);
             for (std::uint32_t rank = 0; rank < size; ++rank)
@@ -105,7 +105,7 @@ TEST(ReduceScatter, PairwiseInTeamsOf1To64) {
 using BuildScan = std::function<Schedule(TeamShape team, std::uint64_t bytes, bool in_place, bool exclusive)>;
 
 void check_scans(const BuildScan& build) {
-    for (std::uint32_t size = 1; size <= 64; ++size)
+    for (const std::uint32_t size : team_sizes())
         for (bool exclusive : {false, true})
             for (bool in_place : {false, true})
                 for (std::uint64_t count : {0u, 5u, (size <= 9 ? 16u * 40 : 16u) + 3}) {

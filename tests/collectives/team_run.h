@@ -23,6 +23,19 @@ inline std::byte datum(std::uint32_t run, std::uint32_t from, std::uint32_t to, 
     return static_cast<std::byte>(run * 101 + from * 37 + to * 11 + index * 3 + 5);
 }
 
+// Sizes of teams, from 1 to 64: all up to 32, then those around the powers of two and their sums. Work grows
+// with the cube of the size.
+inline const std::vector<std::uint32_t>& team_sizes() {
+    static const std::vector<std::uint32_t> sizes = [] {
+        std::vector<std::uint32_t> found;
+        for (std::uint32_t size = 1; size <= 32; ++size)
+            found.push_back(size);
+        found.insert(found.end(), {33, 47, 48, 49, 63, 64});
+        return found;
+    }();
+    return sizes;
+}
+
 // Builds, validates and runs. False: something failed; the details are recorded as test failures.
 bool check_team(std::uint32_t size, const Build& build, const Fill& fill, const Check& check);
 
