@@ -113,7 +113,10 @@ void check(int half_neigh, bool ghost_newton) {
         const AtomList atoms = jittered(each.box, each.spacing, 0.4);
         // The range is a little shorter than the one asked for, because single precision rounds.
         const double range = Settings{}.list_cutoff() * (1 - 1e-6);
-        const std::vector<Directed> wanted = expected(atoms, each.box, range);
+        int rank = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        const std::vector<Directed> wanted =
+            rank == 0 ? expected(atoms, each.box, range) : std::vector<Directed>{};
         for (const int lanes : usable_lanes<Real>())
             for (const int threads : thread_counts()) {
                 SCOPED_TRACE(testing::Message()
@@ -126,7 +129,7 @@ void check(int half_neigh, bool ghost_newton) {
                 Engine<Real> engine(settings, each.box, atoms);
                 engine.rebuild();
                 const std::vector<Directed> found = at_root(listed(engine, atoms, each.box, range));
-                if (engine.decomposition.rank() != 0) continue;
+                if (rank != 0) continue;
                 ASSERT_EQ(found.size(), wanted.size());
                 ASSERT_TRUE(found == wanted);
             }

@@ -57,20 +57,28 @@ void for_each_pair(const AtomList& atoms, const Vec3& box, double range, Call&& 
     for (std::size_t d = 0; d < 3; ++d)
         reach[d] = static_cast<int>(std::ceil(range / box[d])) + 1;
     for (std::size_t i = 0; i < atoms.size(); ++i)
-        for (std::size_t j = i; j < atoms.size(); ++j)
-            for (int a = -reach[0]; a <= reach[0]; ++a)
-                for (int b = -reach[1]; b <= reach[1]; ++b)
+        for (std::size_t j = i; j < atoms.size(); ++j) {
+            std::array<int, 3> image;
+            Vec3 delta;
+            // Returns whether the atoms are in range along dimension `d` alone.
+            const auto near = [&](std::size_t d, int shift) {
+                image[d] = shift;
+                delta[d] = atoms.x[i][d] - (atoms.x[j][d] + shift * box[d]);
+                return std::abs(delta[d]) < range;
+            };
+            for (int a = -reach[0]; a <= reach[0]; ++a) {
+                if (!near(0, a)) continue;
+                for (int b = -reach[1]; b <= reach[1]; ++b) {
+                    if (!near(1, b)) continue;
                     for (int c = -reach[2]; c <= reach[2]; ++c) {
-                        const std::array<int, 3> image{a, b, c};
+                        if (!near(2, c)) continue;
                         if (i == j && !(image > std::array<int, 3>{0, 0, 0})) continue;
-                        Vec3 delta;
-                        double r2 = 0;
-                        for (std::size_t d = 0; d < 3; ++d) {
-                            delta[d] = atoms.x[i][d] - (atoms.x[j][d] + image[d] * box[d]);
-                            r2 += delta[d] * delta[d];
-                        }
+                        const double r2 = delta[0] * delta[0] + delta[1] * delta[1] + delta[2] * delta[2];
                         if (r2 < range * range) call(i, j, image, delta, r2);
                     }
+                }
+            }
+        }
 }
 
 struct ExpectedForces {
