@@ -1,6 +1,7 @@
 """Soaks: what is chosen, how ends are judged, and short ones with real faults."""
 
 import json
+import shlex
 import signal
 import subprocess
 import time
@@ -198,44 +199,59 @@ def test_bad_arguments_are_named(offpath, arguments, says):
     assert done.returncode != 0 and says in done.stderr
 
 
-def test_faults_cost_no_results(offpath, namespaces, build, tmp_path):
-    """Every kind of fault once, and then a run without one. The seed makes it so."""
+@pytest.fixture
+def with_short_halo(build, tmp_path):
+    """The build under test, with a `halo` whose runs take a second."""
     try:
-        build.program("halo")
+        program = build.program("halo")
     except OffpathError as error:
         pytest.skip(str(error))
+    root = tmp_path / "build"
+    (root / "bin").mkdir(parents=True)
+    for entry in [*build.root.iterdir(), *(build.root / "bin").iterdir()]:
+        if entry.name not in ("bin", "halo"):
+            (root / entry.relative_to(build.root)).symlink_to(entry)
+    short = root / "bin/halo"
+    short.write_text(
+        f"#!/bin/sh\nexec {shlex.quote(str(program))} --variant nonblocking --size 64 --steps 1000 --json -\n"
+    )
+    short.chmod(0o755)
+    return str(root)
+
+
+def test_faults_cost_no_results(offpath, namespaces, with_short_halo, tmp_path):
+    """Every kind of fault once, about the middle of a run, and then a run without one. The seed makes it
+    so."""
     report, picture = tmp_path / "soak.json", tmp_path / "soak.png"
     done = offpath(
-        *("soak", "--minutes", "5", "--seed", "4123", "--runs", "5", "--faults", "kill,stop,link,rank"),
+        *("soak", "--minutes", "5", "--seed", "16307", "--runs", "5", "--faults", "kill,stop,link,rank"),
         *("--programs", "halo", "--ranks-per-node", "1"),
         *("--json", str(report), "--plot", str(picture)),
         TMPDIR=str(tmp_path),
+        OFFPATH_BUILD=with_short_halo,
     )
     found = json.loads(report.read_text())
     assert done.returncode == 0, done.stderr + "".join(kept_output(tmp_path))
-    assert [row["fault"] for row in found["rows"]] == ["kill", "stop", "rank", "link", "none"]
+    assert [row["fault"] for row in found["rows"]] == ["link", "stop", "kill", "rank", "none"]
     assert found["runs"] == 5 == found["finished_right"] + found["ended_with_explanation"]
     assert found["hung"] == found["wrong"] == found["left_behind"] == found["daemons_lost"] == 0
     assert found["rows"][4]["outcome"] == "finished_right"
     assert picture.stat().st_size > 0
 
 
-def test_daemons_serve_all_runs_without_faults(offpath, namespaces, build, tmp_path):
-    try:
-        build.program("halo")
-    except OffpathError as error:
-        pytest.skip(str(error))
+def test_daemons_serve_all_runs_without_faults(offpath, namespaces, with_short_halo, tmp_path):
     report = tmp_path / "soak.json"
     done = offpath(
-        *("soak", "--minutes", "5", "--runs", "5", "--faults", "none", "--programs", "halo"),
+        *("soak", "--minutes", "5", "--runs", "2", "--faults", "none", "--programs", "halo"),
         *("--ranks-per-node", "1", "--json", str(report)),
         TMPDIR=str(tmp_path),
+        OFFPATH_BUILD=with_short_halo,
     )
     found = json.loads(report.read_text())
     assert done.returncode == 0, done.stderr + "".join(kept_output(tmp_path))
-    assert found["finished_right"] == 5 and found["faults"] == 0
-    assert [len(life["samples"]) for life in found["lives"]] == [5, 5]
-    assert len(found["growth"]) == 2
+    assert found["finished_right"] == 2 and found["faults"] == 0
+    assert [len(life["samples"]) for life in found["lives"]] == [2, 2]
+    assert found["growth"] == []  # two runs are not a long life
 
 
 def kept_output(folder: Path) -> list[str]:
