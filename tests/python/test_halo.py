@@ -105,7 +105,7 @@ def test_a_small_session(offpath, namespaces, build, programs, tmp_path):
         "--sizes-2d",
         "100",
         "--sizes-3d",
-        "20",
+        "",
         "--steps",
         "4",
         "--runs",
@@ -120,10 +120,10 @@ def test_a_small_session(offpath, namespaces, build, programs, tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())
     assert found["study"] == "halo" and found["periodic"]
-    assert len(found["rows"]) == 4 * len(halo.contenders(build, "local"))
+    assert len(found["rows"]) == 2 * len(halo.contenders(build, "local"))
     by_setting = {(row["nodes"], row["dims"]): row["checksum"] for row in found["rows"]}
     # The same domain on other numbers of nodes.
-    assert by_setting[1, 2] == by_setting[2, 2] and by_setting[1, 3] == by_setting[2, 3]
+    assert by_setting[1, 2] == by_setting[2, 2]
     assert picture.stat().st_size > 10000
 
 
@@ -131,7 +131,7 @@ def test_devices_with_machines_of_their_own_leave_out_the_schedule(
     offpath, namespaces, build, programs, tmp_path
 ):
     report = tmp_path / "h.json"
-    domain = ["--sizes-1d", "", "--sizes-2d", "60", "--sizes-3d", "", "--steps", "3", "--runs", "1"]
+    domain = ["--sizes-1d", "", "--sizes-2d", "", "--sizes-3d", "20", "--steps", "3", "--runs", "1"]
     done = offpath("study", "halo", "--dpu", "remote", "--nodes", "2", *domain, "--json", str(report))
     assert done.returncode == 0, done.stderr
     assert "variant schedule is left out: its devices map the hosts' memory" in done.stderr

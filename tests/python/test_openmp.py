@@ -52,8 +52,8 @@ def test_the_lab_runs_regions_on_its_devices(offpath, namespaces, dpu):
     assert done.stdout.count("hello from a target region") == 2
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
-@pytest.mark.parametrize("dpu", ["local", "remote"])
+# The compiled tests openmp.mpi_messages, .mpi_four_ways and .mpi_windows_across attach both kinds of devices.
+@pytest.mark.parametrize(("dpu", "mpi"), [("local", "mpich"), ("remote", "openmpi")])
 def test_regions_call_mpi_on_the_devices_of_the_lab(offpath, namespaces, dpu, mpi):
     program = Path(f"build/bin/openmp-mpi-messages-{mpi}")
     if not program.exists():
@@ -64,10 +64,12 @@ def test_regions_call_mpi_on_the_devices_of_the_lab(offpath, namespaces, dpu, mp
 
 
 @pytest.mark.parametrize(
-    ("example", "summary"),
-    [("mpi_four_ways", "hosts sent "), ("mpi_windows_across", "of 1 windows altogether there")],
+    ("dpu", "example", "summary"),
+    [
+        ("remote", "mpi_four_ways", "hosts sent "),
+        ("local", "mpi_windows_across", "of 1 windows altogether there"),
+    ],
 )
-@pytest.mark.parametrize("dpu", ["local", "remote"])
 def test_hosts_and_devices_of_the_lab_communicate(offpath, namespaces, dpu, example, summary):
     program = Path(f"build/bin/openmp-{example.replace('_', '-')}-openmpi")
     done = offpath("lab", "run", "--nodes", "2", "--dpu", dpu, "--", str(program))
@@ -168,7 +170,9 @@ _MPI = {
 def test_bench_target_measures_regions_and_mpi(offpath, namespaces, tmp_path, dpu, nodes):
     report, picture = tmp_path / "target.json", tmp_path / "target.png"
     command = ["--dpu", dpu, "--nodes", str(nodes), "--runs", "1", "--repeats", "10"]
-    done = offpath("bench", "target", *command, "--json", str(report), "--plot", str(picture))
+    if dpu == "remote":
+        command += ["--plot", str(picture)]
+    done = offpath("bench", "target", *command, "--json", str(report))
     assert done.returncode == 0, done.stderr
     found = json.loads(report.read_text())
     rows = {"offpath": [], "llvm-host": []}
@@ -184,7 +188,7 @@ def test_bench_target_measures_regions_and_mpi(offpath, namespaces, tmp_path, dp
     for row in rows["offpath"]:
         if row["test"].startswith("map"):
             assert row["of_memcpy"] > 0 and ("of_raw_link" in row) == (dpu == "remote")
-    assert picture.stat().st_size > 0
+    assert dpu == "local" or picture.stat().st_size > 0
 
     # Regions that share a core cannot overlap: together they take the sum of their times.
     cpus = len(found["lab"]["placement"][0]["device"])
