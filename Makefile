@@ -21,9 +21,9 @@ demo: configured
 	@JOBS=$(JOBS) scripts/build.py build demo
 	@scripts/demo.sh
 
-test:
+test: configured
 	@scripts/setup.sh tests
-	@$(MAKE) --no-print-directory build
+	@JOBS=$(JOBS) scripts/build.py build one-mpi
 	@$(SUITE) build
 
 # PARTS="rest site" runs only these of its parts (scripts/test-all.sh).
@@ -68,6 +68,12 @@ aarch64: setup
 	@scripts/setup-aarch64.sh
 	@[ -f build-aarch64/build.ninja ] || cmake --preset aarch64 -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
 	@JOBS=$(JOBS) scripts/build.py build-aarch64
+
+# Which lines the tests reach, by room: docs/coverage.md.
+.PHONY: coverage
+coverage: setup
+	@scripts/setup.sh tests
+	@scripts/coverage.sh
 
 fuzz: setup
 	@scripts/fuzz.sh

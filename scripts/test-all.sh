@@ -20,7 +20,7 @@ sanitized() {
 }
 
 declare -A command=(
-    [rest]="scripts/build.py build other-mpi-tests && suite build --set rest"
+    [rest]="scripts/build.py build all other-mpi-tests && suite build --set rest"
     [mpi-next]="scripts/test-mpi-next.sh"
     [aarch64]="tests/aarch64/run.sh build"
     [demo]="make --no-print-directory demo"

@@ -19,7 +19,7 @@ ROOT = {
 ANY_SIZE = ROOT | {"OFFPATH_MIN_BYTES": "0"}
 
 
-@pytest.fixture(params=["openmpi", "mpich"])
+@pytest.fixture(params=["openmpi", pytest.param("mpich", marks=pytest.mark.other_mpi)])
 def program(request, build):
     """The MPI, a program that uses it, and the name of a launcher that belongs to it."""
     if request.param == "mpich" and shutil.which("mpiexec.mpich") is None:
@@ -132,7 +132,10 @@ int MPI_Get_library_version(char* text, int* length) { return *length = sprintf(
 
 @pytest.mark.parametrize(
     ("version", "kind"),
-    [("MPICH Version:\t5.0.2\nMPICH Release date: 2026", "mpich"), ("Intel(R) MPI Library 2021.9", None)],
+    [
+        pytest.param("MPICH Version:\t5.0.2\nMPICH Release date: 2026", "mpich", marks=pytest.mark.other_mpi),
+        ("Intel(R) MPI Library 2021.9", None),
+    ],
 )
 def test_a_library_whose_name_is_shared_is_asked_who_it_is(tmp_path, build, version, kind):
     if shutil.which("cc") is None:

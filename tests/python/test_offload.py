@@ -66,6 +66,9 @@ def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(offp
     assert all(node["sent"] < 10_000 for node in host["pcie"])
 
 
+OTHER_MPI = pytest.mark.other_mpi
+
+
 # Those messages of mpi_p2p_calls_test that must arrive at a busy receiver go to the next rank, on another
 # node.
 @pytest.mark.parametrize(
@@ -76,8 +79,10 @@ def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(offp
         (2, 2, "local", "mpi_rma_random_test", ["1", "12", "host"], "windows"),
         (2, 2, "remote", "mpi_rma_random_test", ["1", "12", "host"], "windows"),
         # Several ranks of MPICH on one core take turns of milliseconds, without offpath, too.
-        (2, 1, "local", "mpich_p2p_random_test", ["5", "5"], "point-to-point messages"),
-        (2, 1, "remote", "mpich_rma_random_test", [], "windows"),
+        pytest.param(
+            *(2, 1, "local", "mpich_p2p_random_test", ["5", "5"], "point-to-point messages"), marks=OTHER_MPI
+        ),
+        pytest.param(*(2, 1, "remote", "mpich_rma_random_test", [], "windows"), marks=OTHER_MPI),
     ],
 )
 def test_messages_and_windows_are_right_with_the_settings_that_users_have(

@@ -53,7 +53,9 @@ def test_the_lab_runs_regions_on_its_devices(offpath, namespaces, dpu):
 
 
 # The compiled tests openmp.mpi_messages, .mpi_four_ways and .mpi_windows_across attach both kinds of devices.
-@pytest.mark.parametrize(("dpu", "mpi"), [("local", "mpich"), ("remote", "openmpi")])
+@pytest.mark.parametrize(
+    ("dpu", "mpi"), [pytest.param("local", "mpich", marks=pytest.mark.other_mpi), ("remote", "openmpi")]
+)
 def test_regions_call_mpi_on_the_devices_of_the_lab(offpath, namespaces, dpu, mpi):
     program = Path(f"build/bin/openmp-mpi-messages-{mpi}")
     if not program.exists():

@@ -22,6 +22,7 @@ def test_without_the_option_nothing_changes(slurm):
     assert done.stdout.split() == ["OFFPATH_MIN_BYTES=0"] * 2 and not done.stderr
 
 
+@pytest.mark.other_mpi
 def test_a_program_with_mpich_starts_by_pmi2(slurm):
     if not Path(slurm.program("fft3d-mpich")).exists():
         pytest.skip("MPICH is not installed")

@@ -15,7 +15,7 @@ LAUNCHES = {"pmix": "fft3d", "pmi2": "fft3d-mpich"}
 several_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
 
 
-@pytest.fixture(params=LAUNCHES)
+@pytest.fixture(params=["pmix", pytest.param("pmi2", marks=pytest.mark.other_mpi)])
 def launch(request, slurm) -> tuple[str, str]:
     """The option of srun and the program."""
     if not Path(slurm.program(LAUNCHES[request.param])).exists():

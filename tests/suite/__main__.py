@@ -81,8 +81,9 @@ def chosen(build: Path, options: argparse.Namespace) -> list[Test]:
             for test, labels in plan.compiled(build)
             if options.name or plan.wanted(test.name, labels, options.what)
         ]
-    if options.only != "compiled" and options.what == "test" and not _is_sanitized(build):
-        tests += plan.command_files(build) + plan.checks()
+    if options.only != "compiled" and options.what in ("test", "rest") and not _is_sanitized(build):
+        tests += plan.command_files(build, other_mpis=options.what == "rest")
+        tests += plan.checks() if options.what == "test" else []
     if options.name:
         tests = [test for test in tests if re.search(options.name, test.name)]
         tests = tests or plan.cases(build, options.name)

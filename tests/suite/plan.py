@@ -16,6 +16,7 @@ SLOTS_OF_CORE = 4
 # What `make test` leaves to `make test-long`, and what to `make test-all`: that, and tests of other MPIs.
 LONG, REST = "long", "rest"
 _OTHER_MPI = re.compile(r"(^|\.)(mpich|abi)(\.|$)")
+_MARK = "mark.other_mpi"  # of cases in files of the command
 
 
 def compiled(build: Path) -> list[tuple[Test, frozenset[str]]]:
@@ -83,16 +84,26 @@ def part_of(name: str, labels: frozenset[str]) -> str:
     return "units"
 
 
-def command_files(build: Path, patterns: list[str] | None = None) -> list[Test]:
-    """The files of tests of the offpath command, or what `patterns` name (FILE[::CASE])."""
+def command_files(
+    build: Path, patterns: list[str] | None = None, other_mpis: bool | None = None
+) -> list[Test]:
+    """The files of tests of the offpath command, or what `patterns` name (FILE[::CASE]): their cases with another
+    MPI, those without (`other_mpis`), or all."""
     names = patterns or sorted(
-        str(path.relative_to(ROOT)) for path in (ROOT / "tests/python").glob("test_*.py")
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests/python").glob("test_*.py")
+        if not other_mpis or _MARK in path.read_text()
     )
+    chosen = () if other_mpis is None else ("-m", "other_mpi" if other_mpis else "not other_mpi")
     return [
         Test(
             name=name,
             part="command",
-            command=(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", name),
+            command=(
+                *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"),
+                *chosen,
+                name,
+            ),
             alone=f"make one TEST={shlex.quote(name)}",
             # A variable of the user's shell would lead to another tree.
             environment={"OFFPATH_BUILD": str(build)} if "OFFPATH_BUILD" in os.environ else {},
