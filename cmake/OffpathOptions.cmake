@@ -50,6 +50,11 @@ if(OFFPATH_TOGETHER)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage> $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
+    # GCC 12 takes the characters of a string plus a literal for too many, and a precompiled header hides from it that
+    # they are in a header of the system. Later releases do not.
+    if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+    endif()
   endif()
 endif()
 
