@@ -17,6 +17,14 @@ HELLO = Path("build/bin/openmp-hello")
 pytestmark = pytest.mark.skipif(not HELLO.exists(), reason="clang 16 is not there, so no program has regions")
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """Ranks that rest would only let devices of regions wait longer. Beside other tests, a device may get no
+    core for seconds. It is not lost then."""
+    monkeypatch.delenv("RESTING_YIELD", raising=False)
+    monkeypatch.setenv("OFFPATH_LOST_AFTER_S", "30")
+
+
 def test_programs_with_regions_are_recognised():
     assert openmp.has_regions(["mpirun", "-n", "2", str(HELLO)])
     assert not openmp.has_regions(["mpirun", "-n", "2", shutil.which("ls") or "ls"])
