@@ -53,7 +53,8 @@ if(OFFPATH_TOGETHER)
     # GCC 12 takes the characters of a string plus a literal for too many, and a precompiled header hides from it that
     # they are in a header of the system. Later releases do not.
     if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-      add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+      add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
+        $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overread>)
     endif()
   endif()
 endif()

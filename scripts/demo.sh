@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # demo.sh: runs an ordinary MPI program on an emulated cluster, on the host's MPI and with offpath, side by
-# side, and then shows a timeline of both. It takes about two minutes. DEMO_RUNS, DEMO_NODES, DEMO_LINK,
+# side, and then shows a timeline of both. It takes less than a minute. DEMO_RUNS, DEMO_NODES, DEMO_LINK,
 # DEMO_BASELINES and DEMO_PROGRAM (a command line) change what it runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ build=${BUILD:-build}
 nodes=${DEMO_NODES:-4}
 link=${DEMO_LINK:-2gbit}
 runs=${DEMO_RUNS:-3}
-program=${DEMO_PROGRAM:-$build/bin/fft3d --problem schroedinger --n 128 --variables 4 --iterations 4 --planner estimate --alloc mpi --json -}
+program=${DEMO_PROGRAM:-$build/bin/fft3d --problem schroedinger --n 96 --variables 4 --iterations 4 --planner estimate --alloc mpi --json -}
 
 cat <<TEXT
 offpath demo
@@ -21,9 +21,6 @@ $nodes nodes, each a network namespace with a link of $link, ranks started by th
   offpath            the same program; a device beside each node takes the non-blocking collectives over and moves the data meanwhile
   host+thread        Open MPI with its own progress thread for TCP, on the host's core
   host+core          Open MPI alone, given the core that offpath's devices have
-Then it is run on 2 of such nodes, beside MPICH, which has a progress thread of its own:
-  mpich              MPICH alone
-  mpich+core+thread  MPICH with its asynchronous progress, given the core that offpath's devices have
 
 TEXT
 
@@ -36,6 +33,13 @@ mkdir -p results
 # yields.
 pictures="results/demo.json, a picture is results/demo.png"
 if [ -x "${program%% *}-mpich" ] && command -v mpiexec.mpich >/dev/null; then
+    cat <<TEXT
+
+The build has this program with MPICH, too. So it is run on 2 of such nodes, beside MPICH, which has a progress thread of its own:
+  mpich              MPICH alone
+  mpich+core+thread  MPICH with its asynchronous progress, given the core that offpath's devices have
+
+TEXT
     # shellcheck disable=SC2086
     "$build/bin/offpath" lab compare --nodes 2 --link "$link" --runs "${DEMO_RUNS:-2}" --engines host,offpath,mpich,mpich+core+thread \
         --json results/demo-mpich.json --plot results/demo-mpich.png -- $program

@@ -87,8 +87,8 @@ def part_of(name: str, labels: frozenset[str]) -> str:
 def command_files(
     build: Path, patterns: list[str] | None = None, other_mpis: bool | None = None
 ) -> list[Test]:
-    """The files of tests of the offpath command, or what `patterns` name (FILE[::CASE]): their cases with another
-    MPI, those without (`other_mpis`), or all."""
+    """The files of tests of the offpath command, or what `patterns` name (FILE[::CASE]): all cases, or only
+    those with (`other_mpis`) or without another MPI."""
     names = patterns or sorted(
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests/python").glob("test_*.py")
