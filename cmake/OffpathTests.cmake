@@ -15,6 +15,7 @@ function(offpath_test name)
   endif()
   add_dependencies(unit-tests ${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${OFFPATH_TOGETHER} UNITY_BUILD_BATCH_SIZE 9)
   if(CMAKE_CROSSCOMPILING)
     # Under the emulator the program is a single test, because each start is slow.
     add_test(NAME ${name} COMMAND ${name})

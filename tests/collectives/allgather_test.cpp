@@ -12,8 +12,8 @@ using namespace offpath::testing;
 
 enum class Shape { equal, uneven, only_one };
 
-struct Blocks {
-    Blocks(std::uint32_t size, Shape shape) : bytes(size), offsets(size) {
+struct GatheredBlocks {
+    GatheredBlocks(std::uint32_t size, Shape shape) : bytes(size), offsets(size) {
         std::uint64_t at = shape == Shape::uneven ? 3 : 0;
         for (std::uint32_t i = 0; i < size; ++i) {
             const std::uint32_t rank = shape == Shape::uneven ? size - 1 - i : i;
@@ -30,7 +30,7 @@ struct Blocks {
     std::vector<std::uint64_t> bytes, offsets;
 };
 
-bool check_allgather(const Blocks& blocks, bool in_place, const Build& build) {
+bool check_allgather(const GatheredBlocks& blocks, bool in_place, const Build& build) {
     const auto size = static_cast<std::uint32_t>(blocks.bytes.size());
     const auto place = [&](Buffer& buffer, std::uint32_t rank, std::uint32_t run, std::uint64_t at) {
         for (std::uint64_t i = 0; i < blocks.bytes[rank]; ++i)
@@ -62,7 +62,7 @@ TEST_P(Allgather, RingGathersInTeamsOf1To64) {
     const bool in_place = GetParam();
     for (const std::uint32_t size : team_sizes())
         for (Shape shape : {Shape::equal, Shape::uneven, Shape::only_one}) {
-            const Blocks blocks(size, shape);
+            const GatheredBlocks blocks(size, shape);
             const std::uint64_t segment = size % 4 == 0 ? 0 : size % 4 * 5;
             ASSERT_TRUE(check_allgather(
                 blocks, in_place,
@@ -77,7 +77,7 @@ TEST_P(Allgather, DirectGathersInTeamsOf1To64) {
     const bool in_place = GetParam();
     for (const std::uint32_t size : team_sizes())
         for (Shape shape : {Shape::equal, Shape::uneven, Shape::only_one}) {
-            const Blocks blocks(size, shape);
+            const GatheredBlocks blocks(size, shape);
             ASSERT_TRUE(check_allgather(
                 blocks, in_place,
                 [&](std::uint32_t rank) {
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(, Allgather, ::testing::Bool(),
                          [](const auto& instance) { return instance.param ? "InPlace" : "FromSendBuffer"; });
 
 TEST(AllgatherWindow, BoundsTheSendsInFlight) {
-    const Blocks blocks(9, Shape::equal);
+    const GatheredBlocks blocks(9, Shape::equal);
     const auto ring = [&](std::uint32_t rank) {
         return allgatherv_ring({rank, 9}, blocks.bytes, blocks.offsets, true, 1);
     };

@@ -12,8 +12,8 @@ namespace {
 using namespace offpath::testing;
 
 // Every block has its own size. In the root's buffer the blocks are not in rank order.
-struct Blocks {
-    Blocks(std::uint32_t size, bool equal) : bytes(size), offsets(size) {
+struct RootedBlocks {
+    RootedBlocks(std::uint32_t size, bool equal) : bytes(size), offsets(size) {
         std::uint64_t at = equal ? 0 : 2;
         for (std::uint32_t i = 0; i < size; ++i) {
             const std::uint32_t rank = equal ? i : size - 1 - i;
@@ -37,9 +37,9 @@ struct Blocks {
 };
 
 using BuildRooted =
-    std::function<Schedule(TeamShape team, std::uint32_t root, const Blocks& blocks, bool in_place)>;
+    std::function<Schedule(TeamShape team, std::uint32_t root, const RootedBlocks& blocks, bool in_place)>;
 
-bool check_gather(const Blocks& blocks, std::uint32_t root, bool in_place, const BuildRooted& build) {
+bool check_gather(const RootedBlocks& blocks, std::uint32_t root, bool in_place, const BuildRooted& build) {
     const auto size = static_cast<std::uint32_t>(blocks.bytes.size());
     return check_team(
         size,
@@ -62,7 +62,7 @@ bool check_gather(const Blocks& blocks, std::uint32_t root, bool in_place, const
         });
 }
 
-bool check_scatter(const Blocks& blocks, std::uint32_t root, bool in_place, const BuildRooted& build) {
+bool check_scatter(const RootedBlocks& blocks, std::uint32_t root, bool in_place, const BuildRooted& build) {
     const auto size = static_cast<std::uint32_t>(blocks.bytes.size());
     const auto all = [&](std::uint32_t run) {
         Buffer send(blocks.total(), std::byte{0xDD});
@@ -92,11 +92,11 @@ void in_teams(bool equal, CheckOne check_one) {
     for (const std::uint32_t size : team_sizes())
         for (std::uint32_t root : {0u, size / 3, size - 1})
             for (bool in_place : {false, true})
-                ASSERT_TRUE(check_one(Blocks(size, equal), root, in_place))
+                ASSERT_TRUE(check_one(RootedBlocks(size, equal), root, in_place))
                     << "team of " << size << ", root " << root << (in_place ? ", in place" : "");
 }
 
-Schedule gather_linear(TeamShape team, std::uint32_t root, const Blocks& blocks, bool in_place) {
+Schedule gather_linear(TeamShape team, std::uint32_t root, const RootedBlocks& blocks, bool in_place) {
     // Arguments that only the root knows are missing on the other ranks.
     const bool is_root = team.rank == root;
     return gatherv_linear(
@@ -106,7 +106,7 @@ Schedule gather_linear(TeamShape team, std::uint32_t root, const Blocks& blocks,
         3);
 }
 
-Schedule scatter_linear(TeamShape team, std::uint32_t root, const Blocks& blocks, bool in_place) {
+Schedule scatter_linear(TeamShape team, std::uint32_t root, const RootedBlocks& blocks, bool in_place) {
     const bool is_root = team.rank == root;
     return scatterv_linear(
         team, root, is_root ? 0 : blocks.bytes[team.rank],
@@ -117,15 +117,15 @@ Schedule scatter_linear(TeamShape team, std::uint32_t root, const Blocks& blocks
 
 TEST(Gather, LinearInTeamsOf1To64) {
     for (bool equal : {false, true})
-        in_teams(equal, [](const Blocks& blocks, std::uint32_t root, bool in_place) {
+        in_teams(equal, [](const RootedBlocks& blocks, std::uint32_t root, bool in_place) {
             return check_gather(blocks, root, in_place, gather_linear);
         });
 }
 
 TEST(Gather, BinomialInTeamsOf1To64) {
-    in_teams(true, [](const Blocks& blocks, std::uint32_t root, bool in_place) {
+    in_teams(true, [](const RootedBlocks& blocks, std::uint32_t root, bool in_place) {
         return check_gather(blocks, root, in_place,
-                            [](TeamShape team, std::uint32_t at, const Blocks& all, bool placed) {
+                            [](TeamShape team, std::uint32_t at, const RootedBlocks& all, bool placed) {
                                 return gather_binomial(team, at, all.bytes[0], placed);
                             });
     });
@@ -133,22 +133,22 @@ TEST(Gather, BinomialInTeamsOf1To64) {
 
 TEST(Scatter, LinearInTeamsOf1To64) {
     for (bool equal : {false, true})
-        in_teams(equal, [](const Blocks& blocks, std::uint32_t root, bool in_place) {
+        in_teams(equal, [](const RootedBlocks& blocks, std::uint32_t root, bool in_place) {
             return check_scatter(blocks, root, in_place, scatter_linear);
         });
 }
 
 TEST(Scatter, BinomialInTeamsOf1To64) {
-    in_teams(true, [](const Blocks& blocks, std::uint32_t root, bool in_place) {
+    in_teams(true, [](const RootedBlocks& blocks, std::uint32_t root, bool in_place) {
         return check_scatter(blocks, root, in_place,
-                             [](TeamShape team, std::uint32_t at, const Blocks& all, bool placed) {
+                             [](TeamShape team, std::uint32_t at, const RootedBlocks& all, bool placed) {
                                  return scatter_binomial(team, at, all.bytes[0], placed);
                              });
     });
 }
 
 TEST(Gather, BoundsWhatTheRootTakesAtOnce) {
-    const Blocks blocks(20, true);
+    const RootedBlocks blocks(20, true);
     EXPECT_EQ(most_sends_in_flight(
                   20,
                   [&](std::uint32_t rank) {

@@ -17,8 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Pair {
-    Pair() {
+struct ChannelPair {
+    ChannelPair() {
         ChannelMemory ours, theirs;
         FileDescriptor fd;
         EXPECT_EQ(ChannelMemory::create({}, ours, fd), Status::ok);
@@ -59,7 +59,7 @@ TEST(Channel, EncodesEveryStatusInACompletion) {
 }
 
 TEST(Channel, RingsOnlyASleepingProxy) {
-    Pair pair;
+    ChannelPair pair;
     ASSERT_EQ(pair.client->post(DestroyTeam{1}), Status::ok);
     EXPECT_FALSE(pair.client->ring());
     EXPECT_FALSE(pair.proxy->prepare_sleep()) << "there is a command";
@@ -76,7 +76,7 @@ TEST(Channel, RingsOnlyASleepingProxy) {
 
 // The proxy and the client sleep in turn. A lost wake-up would cost a second each time.
 TEST(Channel, LosesNoWakeUp) {
-    Pair pair;
+    ChannelPair pair;
     constexpr std::uint32_t rounds = 3000;
     int overslept = 0;
     std::thread proxy([&] {

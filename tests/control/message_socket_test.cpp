@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
 
-struct Pair {
-    explicit Pair(bool tcp) {
+struct SocketPair {
+    explicit SocketPair(bool tcp) {
         int ends[2];
         EXPECT_EQ(socketpair(AF_UNIX, (tcp ? SOCK_STREAM : SOCK_SEQPACKET) | SOCK_CLOEXEC, 0, ends), 0);
         raw = ends[1];
@@ -56,7 +56,7 @@ void write_raw(int fd, std::span<const std::byte> bytes) {
 }
 
 // Both sides of a handshake, after which everything is encrypted.
-void encrypt(Pair& pair) {
+void encrypt(SocketPair& pair) {
     const Secret secret = draw_secret();
     const Nonce daemon = draw_nonce(), client = draw_nonce();
     using Side = FrameCipher::Side;
@@ -65,7 +65,7 @@ void encrypt(Pair& pair) {
 }
 
 TEST(EncryptedSockets, CarryEveryMessageBothWays) {
-    Pair pair(true);
+    SocketPair pair(true);
     encrypt(pair);
     for (int round = 0; round < 2; ++round) {
         for (const Message& message : samples::messages()) {
@@ -83,7 +83,7 @@ TEST(EncryptedSockets, CarryEveryMessageBothWays) {
 constexpr std::string_view secret_text = "a text that strangers must not read";
 
 TEST(EncryptedSockets, HideWhatTheySay) {
-    Pair pair(true);
+    SocketPair pair(true);
     encrypt(pair);
     ASSERT_EQ(pair.a.send(Refusal{Status::access, std::string(secret_text)}), Status::ok);
     std::array<char, 4096> bytes;
@@ -98,7 +98,7 @@ TEST(EncryptedSockets, HideWhatTheySay) {
 TEST(EncryptedSockets, NoticeChanges) {
     using Side = FrameCipher::Side;
     for (int change = 0; change < 3; ++change) {
-        Pair pair(true);
+        SocketPair pair(true);
         const Secret secret = draw_secret();
         pair.b.encrypt(std::make_unique<FrameCipher>(secret, Nonce{}, Nonce{}, Side::client));
         FrameCipher other(secret, Nonce{}, Nonce{}, change == 2 ? Side::client : Side::daemon);
@@ -123,7 +123,7 @@ class Sockets : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(UnixAndTcp, Sockets, testing::Bool());
 
 TEST_P(Sockets, CarryEveryMessageInOrder) {
-    Pair pair(GetParam());
+    SocketPair pair(GetParam());
     for (const Message& message : samples::messages()) {
         if (GetParam() && std::holds_alternative<KeepAlive>(message)) continue;
         ASSERT_EQ(pair.a.send(message), Status::ok);
@@ -139,7 +139,7 @@ TEST_P(Sockets, CarryEveryMessageInOrder) {
 }
 
 TEST_P(Sockets, HearThatTheOtherSideIsGone) {
-    Pair pair(GetParam());
+    SocketPair pair(GetParam());
     ASSERT_EQ(pair.a.send(Refusal{Status::version, "no"}), Status::ok);
     EXPECT_FALSE(pair.b.peer_closed());
     pair.a.close();
@@ -151,7 +151,7 @@ TEST_P(Sockets, HearThatTheOtherSideIsGone) {
 }
 
 TEST_P(Sockets, WaitOnlyAsLongAsTold) {
-    Pair pair(GetParam());
+    SocketPair pair(GetParam());
     Message message;
     EXPECT_EQ(receive(pair.b, message, 20), Status::unavailable);
     std::jthread late([&] {
@@ -163,7 +163,7 @@ TEST_P(Sockets, WaitOnlyAsLongAsTold) {
 }
 
 TEST(UnixSockets, CarryDescriptors) {
-    Pair pair(false);
+    SocketPair pair(false);
     const FileDescriptor file(dup(0));
     const int fd = file.get();
     ASSERT_EQ(pair.a.send(Goodbye{}, std::span(&fd, 1)), Status::ok);
@@ -172,11 +172,11 @@ TEST(UnixSockets, CarryDescriptors) {
     std::string problem;
     ASSERT_EQ(pair.b.receive(0, message, descriptors, problem), Status::ok) << problem;
     EXPECT_EQ(descriptors.size(), 1u);
-    EXPECT_EQ(Pair(true).a.send(Goodbye{}, std::span(&fd, 1)), Status::unsupported);
+    EXPECT_EQ(SocketPair(true).a.send(Goodbye{}, std::span(&fd, 1)), Status::unsupported);
 }
 
 TEST(TcpSockets, PutMessagesTogetherFromSingleBytes) {
-    Pair pair(true);
+    SocketPair pair(true);
     for (const Message& message : samples::messages()) {
         if (std::holds_alternative<KeepAlive>(message)) continue;
         const auto bytes = frame(message);
@@ -193,7 +193,7 @@ TEST(TcpSockets, PutMessagesTogetherFromSingleBytes) {
 
 // The other side does not read. Messages are kept up to a limit and then refused. None is lost or cut.
 TEST(TcpSockets, KeepWhatTheOtherSideDoesNotTakeWithinALimit) {
-    Pair pair(true);
+    SocketPair pair(true);
     RegisterExported large{1, 0x1000, 4096, std::vector<std::byte>(max_blob_bytes, std::byte{9})};
     std::uint64_t sent = 0;
     while (sent < 10000) {
@@ -217,7 +217,7 @@ TEST(TcpSockets, KeepWhatTheOtherSideDoesNotTakeWithinALimit) {
 
 TEST(TcpSockets, RefuseFramesThatAreNoMessages) {
     const auto answer = [](std::uint32_t length, std::string& problem) {
-        Pair pair(true);
+        SocketPair pair(true);
         write_raw(pair.raw, std::as_bytes(std::span(&length, 1)));
         Received received;
         const Status status = pair.a.receive_bytes(received);
@@ -238,7 +238,7 @@ TEST(TcpSockets, RefuseFramesThatAreNoMessages) {
 }
 
 TEST(KeepAlives, AreSentEveryTwoSecondsAndNotHandedOut) {
-    Pair pair(true);
+    SocketPair pair(true);
     std::uint64_t now = 100 * second;
     std::size_t frames = 0;
     for (int i = 0; i < 40; ++i, now += second / 2) {
@@ -257,7 +257,7 @@ TEST(KeepAlives, AreSentEveryTwoSecondsAndNotHandedOut) {
 }
 
 TEST(KeepAlives, TellThatTheOtherSideIsSilent) {
-    Pair pair(true);
+    SocketPair pair(true);
     std::uint64_t now = second;
     ASSERT_EQ(pair.a.tend(now), Status::ok);
     ASSERT_EQ(pair.a.tend(now + 8 * second), Status::ok);
@@ -273,7 +273,7 @@ TEST(KeepAlives, TellThatTheOtherSideIsSilent) {
 }
 
 TEST(KeepAlives, AreNotForUnixSockets) {
-    Pair pair(false);
+    SocketPair pair(false);
     for (std::uint64_t now : {second, 100 * second, 1000 * second})
         EXPECT_EQ(pair.a.tend(now), Status::ok);
     Received received;

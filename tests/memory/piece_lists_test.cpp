@@ -8,7 +8,7 @@
 namespace offpath::memory::test {
 namespace {
 
-constexpr std::size_t most = PieceLists::most_entries;
+constexpr std::size_t most_listed = PieceLists::most_entries;
 
 std::vector<ForeignPiece> pieces_of(const Places& places, std::uint64_t base, std::byte* local) {
     std::vector<ForeignPiece> pieces;
@@ -42,7 +42,8 @@ std::size_t bytes_in(std::span<const iovec> list) {
 }
 
 class Counts : public testing::TestWithParam<std::size_t> {};
-INSTANTIATE_TEST_SUITE_P(Pieces, Counts, testing::Values(0, 1, 2, most - 1, most, most + 1, 100000));
+INSTANTIATE_TEST_SUITE_P(Pieces, Counts,
+                         testing::Values(0, 1, 2, most_listed - 1, most_listed, most_listed + 1, 100000));
 
 TEST_P(Counts, EveryByteMovesOnceWhateverACallLeaves) {
     std::mt19937 random(static_cast<unsigned>(GetParam()) + 1);
@@ -59,8 +60,8 @@ TEST_P(Counts, EveryByteMovesOnceWhateverACallLeaves) {
                 PieceLists lists(pieces, !writes);
                 while (!lists.over()) {
                     lists.fill();
-                    ASSERT_LE(lists.here().size(), most);
-                    ASSERT_LE(lists.there().size(), most);
+                    ASSERT_LE(lists.here().size(), most_listed);
+                    ASSERT_LE(lists.there().size(), most_listed);
                     const std::size_t bytes = bytes_in(lists.here());
                     ASSERT_EQ(bytes, bytes_in(lists.there()));
                     ASSERT_GT(bytes, 0u);
@@ -102,12 +103,12 @@ TEST_P(Counts, TakeOneCallForAsManyAsTheSystemAccepts) {
         near.push_back({page + i * 8, local.data() + 4 * i, 4});
         side_by_side.push_back({page + i * 4, local.data() + 4 * i, 4});
     }
-    const std::size_t full = (count + most - 1) / most;
+    const std::size_t full = (count + most_listed - 1) / most_listed;
     EXPECT_EQ(calls_for(far, true), full);
     EXPECT_EQ(calls_for(far, false), full);
     EXPECT_EQ(calls_for(near, false), full);
     // Every gap needs an entry of its own here.
-    EXPECT_EQ(calls_for(near, true), (count + most / 2 - 1) / (most / 2));
+    EXPECT_EQ(calls_for(near, true), (count + most_listed / 2 - 1) / (most_listed / 2));
     EXPECT_EQ(calls_for(side_by_side, false),
               (4 * count + PieceLists::most_bytes - 1) / PieceLists::most_bytes);
 }

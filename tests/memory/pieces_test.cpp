@@ -10,7 +10,7 @@
 namespace offpath::memory::test {
 namespace {
 
-constexpr std::size_t most = PieceLists::most_entries;
+constexpr std::size_t most_pieces = PieceLists::most_entries;
 
 class HostPieces : public testing::TestWithParam<std::size_t> {
   protected:
@@ -44,7 +44,8 @@ class HostPieces : public testing::TestWithParam<std::size_t> {
     std::unique_ptr<SessionMemory> memory_;
     std::size_t later_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(Pieces, HostPieces, testing::Values(1, most - 1, most, most + 1, 100000));
+INSTANTIATE_TEST_SUITE_P(Pieces, HostPieces,
+                         testing::Values(1, most_pieces - 1, most_pieces, most_pieces + 1, 100000));
 
 TEST_P(HostPieces, AreReadAndWritten) {
     std::mt19937 random(static_cast<unsigned>(GetParam()));

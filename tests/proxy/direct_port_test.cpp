@@ -15,7 +15,7 @@ namespace {
 
 namespace direct = rma::direct;
 
-constexpr engine::JobId job{11, 12};
+constexpr engine::JobId direct_job{11, 12};
 
 std::unique_ptr<transport::Transport> make_tcp(bool listen) {
     transport::TcpConfig config;
@@ -79,7 +79,7 @@ class Stranger : public transport::Handler {
         return until([&] { return welcome.has_value(); });
     }
     control::DirectProof proof(const control::Secret& secret) {
-        control::DirectProof made{challenge->nonce, nonce, job.high, job.low, 0, 4, {}};
+        control::DirectProof made{challenge->nonce, nonce, direct_job.high, direct_job.low, 0, 4, {}};
         made.mac = control::handshake_mac(secret, challenge->nonce, nonce, made);
         return made;
     }
@@ -133,7 +133,7 @@ class Stranger : public transport::Handler {
 
 TEST(DirectPort, LetsInWhoKnowsTheSecretAndProvesThatItDoes) {
     Port port;
-    const control::Secret secret = port.port.admit(job, 4);
+    const control::Secret secret = port.port.admit(direct_job, 4);
     Stranger caller(port);
     caller.call();
     ASSERT_TRUE(caller.until([&] { return caller.challenge.has_value(); }));
@@ -147,13 +147,13 @@ TEST(DirectPort, LetsInWhoKnowsTheSecretAndProvesThatItDoes) {
     EXPECT_EQ(caller.answer->number, 99u);
     EXPECT_EQ(static_cast<Status>(caller.answer->status), Status::access);
     // The last rank of the job leaves.
-    port.port.forget(job, 4);
+    port.port.forget(direct_job, 4);
     EXPECT_TRUE(caller.until([&] { return caller.lost; }));
 }
 
 TEST(DirectPort, RefusesWhoDoesNotKnowTheSecret) {
     Port port;
-    const control::Secret secret = port.port.admit(job, 4);
+    const control::Secret secret = port.port.admit(direct_job, 4);
     const control::Secret other = port.port.admit({13, 14}, 4);
     {
         Stranger wrong(port);
@@ -195,7 +195,7 @@ TEST(DirectPort, RefusesWhoDoesNotKnowTheSecret) {
 TEST(DirectPort, AnswersRequestsThatCameTogether) {
     Port port;
     Stranger caller(port);
-    ASSERT_TRUE(caller.enter(port.port.admit(job, 4)));
+    ASSERT_TRUE(caller.enter(port.port.admit(direct_job, 4)));
     const std::vector<std::byte> operands(8);
     std::vector<std::byte> bundle;
     for (std::uint64_t number = 5; number < 8; ++number)
@@ -212,7 +212,7 @@ TEST(DirectPort, AnswersRequestsThatCameTogether) {
 
 TEST(DirectPort, CutsOffWhoseBundlesAreNone) {
     Port port;
-    const control::Secret secret = port.port.admit(job, 4);
+    const control::Secret secret = port.port.admit(direct_job, 4);
     const std::vector<std::byte> operands(8);
     const auto ends = [&](auto&& bundle_of, std::uint32_t count) {
         Stranger caller(port);
@@ -264,7 +264,7 @@ TEST(DirectPort, CutsOffWhoseBundlesAreNone) {
 
 TEST(DirectPort, SaysNothingToWhoHasProvedNothing) {
     Port port;
-    (void)port.port.admit(job, 4);
+    (void)port.port.admit(direct_job, 4);
     Stranger caller(port);
     caller.ask(0);
     caller.ask(1);
@@ -288,7 +288,7 @@ TEST(DirectPort, ConnectsToNobody) {
 
 TEST(DirectPort, KeepsABoundedNumberOfStrangers) {
     Port port;
-    const control::Secret secret = port.port.admit(job, 4);
+    const control::Secret secret = port.port.admit(direct_job, 4);
     std::vector<std::unique_ptr<Stranger>> callers;
     for (std::size_t i = 0; i < 5; ++i) {
         callers.push_back(std::make_unique<Stranger>(port));

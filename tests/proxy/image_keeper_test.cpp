@@ -17,7 +17,7 @@ using target::ImageRequest;
 using target::ImageRequestKind;
 
 constexpr std::uint64_t limit = 1 << 20;
-constexpr target::ImageNonce ours{std::byte{1}}, theirs{std::byte{2}};
+constexpr target::ImageNonce our_image{std::byte{1}}, their_image{std::byte{2}};
 
 std::vector<std::byte> image_of(std::size_t bytes, int seed) {
     return std::vector<std::byte>(bytes, static_cast<std::byte>(seed));
@@ -63,12 +63,12 @@ class ImageKeeperTest : public ::testing::Test {
         return file;
     }
     memory::File find(std::span<const std::byte> image) {
-        return find(image, target::prove(target::secret_of(image), ours));
+        return find(image, target::prove(target::secret_of(image), our_image));
     }
 
     FileDescriptor epoll{epoll_create1(EPOLL_CLOEXEC)};
     ImageKeeper keeper{limit, epoll.get()};
-    FileDescriptor host = keeper.serve("the host", ours);
+    FileDescriptor host = keeper.serve("the host", our_image);
     std::uint32_t number = 0;
 };
 
@@ -96,9 +96,9 @@ TEST_F(ImageKeeperTest, GivesNothingForANameAlone) {
     offer(image);
     EXPECT_FALSE(find(image, {}));
     // The proof of another program, which was seen on the network.
-    EXPECT_FALSE(find(image, target::prove(target::secret_of(image), theirs)));
+    EXPECT_FALSE(find(image, target::prove(target::secret_of(image), their_image)));
     // What follows from the name.
-    EXPECT_FALSE(find(image, target::prove(target::name_of(target::secret_of(image)), ours)));
+    EXPECT_FALSE(find(image, target::prove(target::name_of(target::secret_of(image)), our_image)));
     EXPECT_TRUE(find(image));
 }
 
@@ -136,7 +136,7 @@ class ImageThatComes : public ImageKeeperTest {
     void ask(const Peer& peer, bool truly = true) {
         const auto secret = target::secret_of(image);
         send(peer.socket, {ImageRequestKind::find, 1, image.size(), target::name_of(secret),
-                           target::prove(secret, truly ? peer.nonce : theirs)});
+                           target::prove(secret, truly ? peer.nonce : their_image)});
     }
     void say(const Peer& peer, ImageRequestKind kind, int file = -1) {
         send(peer.socket, {kind, 2, image.size(), target::name_of(target::secret_of(image)), {}}, file);
@@ -231,7 +231,7 @@ TEST_F(ImageKeeperTest, StaysBelowItsLimit) {
 
 TEST_F(ImageKeeperTest, KeepsTheImageOfAHostThatHasEnded) {
     const auto image = image_of(600'000, 7);
-    FileDescriptor brief = keeper.serve("a short program", theirs);
+    FileDescriptor brief = keeper.serve("a short program", their_image);
     const ImageRequest request{
         ImageRequestKind::keep, 0, image.size(), target::name_of(target::secret_of(image)), {}};
     const memory::File file = file_of(image);

@@ -9,7 +9,7 @@ namespace offpath::proxy {
 namespace {
 
 constexpr const char* variable = "GLIBC_TUNABLES";
-constexpr const char* ours = "glibc.malloc.tcache_count=0";
+constexpr const char* our_tunable = "glibc.malloc.tcache_count=0";
 
 // Arguments that must not be used: the program would start anew.
 std::string after(const std::string& tunables) {
@@ -22,14 +22,14 @@ std::string after(const std::string& tunables) {
 }
 
 TEST(SteadyMemory, WhatWasSetForTheDaemonIsNotPassedOn) {
-    EXPECT_EQ(after(ours), "(none)");
-    EXPECT_EQ(after(std::string("glibc.malloc.check=1:") + ours), "glibc.malloc.check=1");
+    EXPECT_EQ(after(our_tunable), "(none)");
+    EXPECT_EQ(after(std::string("glibc.malloc.check=1:") + our_tunable), "glibc.malloc.check=1");
 }
 
 TEST(SteadyMemory, TheUsersSizeStays) {
     EXPECT_EQ(after("glibc.malloc.tcache_count=16"), "glibc.malloc.tcache_count=16");
-    EXPECT_EQ(after(std::string(ours) + ":glibc.malloc.check=1"),
-              std::string(ours) + ":glibc.malloc.check=1");
+    EXPECT_EQ(after(std::string(our_tunable) + ":glibc.malloc.check=1"),
+              std::string(our_tunable) + ":glibc.malloc.check=1");
 }
 
 }  // namespace

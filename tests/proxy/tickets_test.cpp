@@ -7,7 +7,7 @@ namespace offpath::proxy {
 namespace {
 
 constexpr std::uint64_t now = 1'800'000'000, good_for = 600;
-const engine::JobId job{1, 2};
+const engine::JobId ticket_job{1, 2};
 
 class TicketsTest : public ::testing::Test {
   protected:
@@ -25,8 +25,8 @@ class TicketsTest : public ::testing::Test {
 
 TEST_F(TicketsTest, AreGoodForAWhile) {
     TicketUse use[4];
-    EXPECT_TRUE(enters(job, 0, use[0], now - good_for));
-    EXPECT_FALSE(enters(job, 1, use[1], now - good_for - 1));
+    EXPECT_TRUE(enters(ticket_job, 0, use[0], now - good_for));
+    EXPECT_FALSE(enters(ticket_job, 1, use[1], now - good_for - 1));
     EXPECT_TRUE(says("good for 600 s")) << why;
     EXPECT_TRUE(enters({3, 4}, 1, use[2], now + Tickets::clock_seconds));
     EXPECT_FALSE(enters({5, 6}, 1, use[3], now + Tickets::clock_seconds + 1));
@@ -37,25 +37,25 @@ TEST_F(TicketsTest, EndWithTheirJob) {
     TicketUse again;
     {
         TicketUse first, second;
-        EXPECT_TRUE(enters(job, 0, first));
-        EXPECT_TRUE(enters(job, 1, second));
-        EXPECT_FALSE(enters(job, 1, again)) << "a rank is in once";
+        EXPECT_TRUE(enters(ticket_job, 0, first));
+        EXPECT_TRUE(enters(ticket_job, 1, second));
+        EXPECT_FALSE(enters(ticket_job, 1, again)) << "a rank is in once";
         EXPECT_TRUE(says("rank 1")) << why;
         second = TicketUse();
     }
-    EXPECT_FALSE(enters(job, 2, again));
+    EXPECT_FALSE(enters(ticket_job, 2, again));
     EXPECT_TRUE(says("has ended")) << why;
     EXPECT_TRUE(enters({3, 4}, 2, again)) << "another job";
 }
 
 TEST_F(TicketsTest, AJobLeavesWhileARankIsIn) {
     TicketUse first, third;
-    EXPECT_TRUE(enters(job, 0, first));
+    EXPECT_TRUE(enters(ticket_job, 0, first));
     {
         TicketUse second;
-        EXPECT_TRUE(enters(job, 1, second));
+        EXPECT_TRUE(enters(ticket_job, 1, second));
     }
-    EXPECT_TRUE(enters(job, 1, third));
+    EXPECT_TRUE(enters(ticket_job, 1, third));
 }
 
 // More jobs have ended than are remembered. Forgotten ones are not admitted again either.

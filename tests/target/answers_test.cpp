@@ -12,7 +12,7 @@
 namespace offpath::target {
 namespace {
 
-struct World {
+struct Answering {
     Ends ends = shared_ends();
     std::vector<std::string> told;
     Answers answers{*ends.program, [this](int, const std::string& text) { told.push_back(text); }, 1000, 0,
@@ -26,15 +26,15 @@ struct World {
     }
 };
 
-std::span<const std::byte> bytes(const std::string& text) {
+std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 TEST(Answers, AreMatchedByTheirNumbers) {
-    World world;
+    Answering world;
     const auto first = world.answers.expect(), second = world.answers.expect();
     world.say(second, Done{0, 0, 22});
-    world.say(first, Done{static_cast<std::int32_t>(Status::memory), 0, 0}, bytes("too large"));
+    world.say(first, Done{static_cast<std::int32_t>(Status::memory), 0, 0}, bytes_of("too large"));
     Answer answer = world.answers.wait(first);
     EXPECT_EQ(answer.status, Status::memory);
     EXPECT_EQ(answer.payload.size(), 9U);
@@ -44,7 +44,7 @@ TEST(Answers, AreMatchedByTheirNumbers) {
 }
 
 TEST(Answers, ComeToEveryThreadThatWaits) {
-    World world;
+    Answering world;
     constexpr int threads = 8, rounds = 200;
     std::vector<std::thread> waiting;
     std::atomic<int> right{0};
@@ -66,7 +66,7 @@ TEST(Answers, ComeToEveryThreadThatWaits) {
 }
 
 TEST(Answers, ComeToEveryThreadThatNaps) {
-    World world;
+    Answering world;
     constexpr int threads = 4;
     constexpr std::uint64_t nap_ns = 100'000'000'000;
     std::vector<std::uint64_t> numbers;
@@ -94,15 +94,15 @@ TEST(Answers, ComeToEveryThreadThatNaps) {
 }
 
 TEST(Answers, WriteOnlyWhereAGetAllowsIt) {
-    World world;
+    Answering world;
     std::array<char, 32> memory{};
     const auto get = world.answers.expect_data(memory.data() + 8, 16);
     const auto at = [&](int offset) { return Data{reinterpret_cast<std::uint64_t>(memory.data() + offset)}; };
-    world.say(get, at(8), bytes("abcd"));
-    world.say(get, at(20), bytes("efgh"));
-    world.say(get, at(21), bytes("xxxx"));     // beyond its end
-    world.say(get, at(4), bytes("xxxx"));      // before its beginning
-    world.say(get + 7, at(8), bytes("xxxx"));  // of no get
+    world.say(get, at(8), bytes_of("abcd"));
+    world.say(get, at(20), bytes_of("efgh"));
+    world.say(get, at(21), bytes_of("xxxx"));     // beyond its end
+    world.say(get, at(4), bytes_of("xxxx"));      // before its beginning
+    world.say(get + 7, at(8), bytes_of("xxxx"));  // of no get
     const auto sync = world.answers.expect();
     world.say(sync, Done{});
     EXPECT_EQ(world.answers.wait(sync).status, Status::ok);
@@ -110,7 +110,7 @@ TEST(Answers, WriteOnlyWhereAGetAllowsIt) {
     EXPECT_EQ(std::string(memory.data() + 20, 4), "efgh");
     EXPECT_EQ(std::count(memory.begin(), memory.end(), 'x'), 0);
     world.answers.forget_data(get);
-    world.say(get, at(8), bytes("xxxx"));  // late
+    world.say(get, at(8), bytes_of("xxxx"));  // late
     const auto last = world.answers.expect();
     world.say(last, Done{});
     EXPECT_EQ(world.answers.wait(last).status, Status::ok);
@@ -118,10 +118,10 @@ TEST(Answers, WriteOnlyWhereAGetAllowsIt) {
 }
 
 TEST(Answers, TellOutputAndTheEnd) {
-    World world;
+    Answering world;
     const auto number = world.answers.expect();
-    world.say(0, Output{1}, bytes("hello\n"));
-    world.say(0, Lost{11}, bytes("a_function"));
+    world.say(0, Output{1}, bytes_of("hello\n"));
+    world.say(0, Lost{11}, bytes_of("a_function"));
     EXPECT_EQ(world.answers.wait(number).status, Status::peer_lost);
     EXPECT_EQ(world.told, std::vector<std::string>{"hello\n"});
     EXPECT_EQ(world.answers.why(), "a_function ended with signal 11 (Segmentation fault)");
@@ -130,7 +130,7 @@ TEST(Answers, TellOutputAndTheEnd) {
 }
 
 TEST(Answers, EndWithTheHost) {
-    World world;
+    Answering world;
     const auto number = world.answers.expect();
     std::thread host([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -221,7 +221,7 @@ TEST(Answers, GiveUpAHostThatIsSilentWithinARecord) {
 
 TEST(Answers, EndAtNonsense) {
     for (const Kind kind : {Kind::call, static_cast<Kind>(999)}) {
-        World world;
+        Answering world;
         const auto number = world.answers.expect();
         Head head;
         head.kind = kind;
@@ -231,7 +231,7 @@ TEST(Answers, EndAtNonsense) {
     }
     // These records are shorter or longer than their kind allows.
     for (const Kind kind : {Kind::done, Kind::data, Kind::output, Kind::lost}) {
-        World world;
+        Answering world;
         const auto number = world.answers.expect();
         Head head;
         head.kind = kind;

@@ -18,9 +18,9 @@ namespace offpath::target {
 namespace {
 
 constexpr std::uint64_t pieces = 5;
-constexpr std::uint64_t bytes = pieces * JointCopy::piece_bytes - 100;
+constexpr std::uint64_t copied_bytes = pieces * JointCopy::piece_bytes - 100;
 
-bool soon(const std::function<bool()>& done) {
+bool ends_soon(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!done() && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -28,8 +28,8 @@ bool soon(const std::function<bool()>& done) {
 }
 
 // Both sides in one process.
-struct World {
-    World() { std::iota(source.begin(), source.end(), 1U); }
+struct Copying {
+    Copying() { std::iota(source.begin(), source.end(), 1U); }
 
     // The host's thread copies from `source` to `sink` and answers `sync`. It waits with its first piece
     // until `first` is true.
@@ -41,11 +41,11 @@ struct World {
         };
         const auto own = [&](std::uint64_t offset, std::uint64_t part) {
             const bool waits = host_pieces++ == 0;
-            EXPECT_TRUE(!waits || soon(first));
+            EXPECT_TRUE(!waits || ends_soon(first));
             std::memcpy(to() + offset, from() + offset, part);
             return Status::ok;
         };
-        const Status status = host.run(bytes, own, [&](Join join) {
+        const Status status = host.run(copied_bytes, own, [&](Join join) {
             change(join);
             send(join, number);
         });
@@ -54,7 +54,7 @@ struct World {
     }
     std::byte* from() { return reinterpret_cast<std::byte*>(source.data()); }
     std::byte* to() { return reinterpret_cast<std::byte*>(sink.data()); }
-    bool same() { return std::memcmp(from(), to(), bytes) == 0; }
+    bool same() { return std::memcmp(from(), to(), copied_bytes) == 0; }
     JointCopy& joint() { return ends.program->joint()->copies[0]; }
 
     Ends ends = shared_ends();
@@ -62,23 +62,23 @@ struct World {
     JointCopies host{*ends.host};
     std::function<void(Join&)> change = [](Join&) {};
     int host_pieces = 0;
-    std::vector<std::uint32_t> source = std::vector<std::uint32_t>(bytes / 4),
-                               sink = std::vector<std::uint32_t>(bytes / 4);
+    std::vector<std::uint32_t> source = std::vector<std::uint32_t>(copied_bytes / 4),
+                               sink = std::vector<std::uint32_t>(copied_bytes / 4);
 };
 
 class JointCopyTest : public ::testing::TestWithParam<ExpectedCopy::Way> {};
 
 TEST_P(JointCopyTest, TheProgramThatWaitsTakesPieces) {
-    World world;
+    Copying world;
     const bool to_host = GetParam() == ExpectedCopy::Way::to_host;
     const auto number = world.answers.expect_copy(
         {GetParam(), to_host ? world.from() : world.to(),
-         reinterpret_cast<std::uint64_t>(to_host ? world.to() : world.from()), bytes});
+         reinterpret_cast<std::uint64_t>(to_host ? world.to() : world.from()), copied_bytes});
     const auto sync = world.answers.expect();
     // The host's one piece is the last to be done.
     std::thread host([&] {
         EXPECT_EQ(world.copy(number, sync,
-                             [&] { return world.joint().copied() >= bytes - JointCopy::piece_bytes; }),
+                             [&] { return world.joint().copied() >= copied_bytes - JointCopy::piece_bytes; }),
                   Status::ok);
     });
     EXPECT_EQ(world.answers.wait(sync).status, Status::ok);
@@ -102,10 +102,11 @@ TEST(JointCopy, ALyingHostGetsNoHelp) {
         [](Join& join) { join.generation += 1; },
     };
     for (std::size_t i = 0; i <= lies.size(); ++i) {
-        World world;
+        Copying world;
         if (i < lies.size()) world.change = lies[i];
-        const auto number = world.answers.expect_copy(
-            {ExpectedCopy::Way::to_host, world.from(), reinterpret_cast<std::uint64_t>(world.to()), bytes});
+        const auto number =
+            world.answers.expect_copy({ExpectedCopy::Way::to_host, world.from(),
+                                       reinterpret_cast<std::uint64_t>(world.to()), copied_bytes});
         const auto sync = world.answers.expect();
         std::thread host([&] {
             EXPECT_EQ(world.copy(number + (i == lies.size()), sync, [] { return true; }), Status::ok);
@@ -118,10 +119,11 @@ TEST(JointCopy, ALyingHostGetsNoHelp) {
 }
 
 TEST(JointCopy, TheHostCopiesWhatTheProgramCannot) {
-    World world;
+    Copying world;
     JointCopy::Piece piece;
     const auto fail_one = [&] {
-        if (piece.bytes == 0 && world.joint().take(1, bytes, piece)) world.joint().failed(piece.bytes);
+        if (piece.bytes == 0 && world.joint().take(1, copied_bytes, piece))
+            world.joint().failed(piece.bytes);
         return true;
     };
     EXPECT_EQ(world.copy(0, 0, fail_one), Status::ok);
@@ -133,19 +135,20 @@ TEST(JointCopy, AProgramThatIsLateTakesNothing) {
     JointCopy copy{};
     JointCopy::Piece piece;
     const auto first = copy.begin(), second = copy.begin();
-    EXPECT_FALSE(copy.take(first, bytes, piece));
+    EXPECT_FALSE(copy.take(first, copied_bytes, piece));
     std::uint64_t taken = 0;
-    while (copy.take(second, bytes, piece))
+    while (copy.take(second, copied_bytes, piece))
         taken += piece.bytes;
-    EXPECT_EQ(taken, bytes);
-    EXPECT_FALSE(copy.take(second, bytes, piece));
+    EXPECT_EQ(taken, copied_bytes);
+    EXPECT_FALSE(copy.take(second, copied_bytes, piece));
 }
 
 TEST(JointCopy, EndsWithAProgramThatIsLost) {
-    World world;
+    Copying world;
     JointCopy::Piece piece;
     const auto leave = [&] {
-        if (piece.bytes == 0 && world.joint().take(1, bytes, piece)) world.ends.program->hang_up();
+        if (piece.bytes == 0 && world.joint().take(1, copied_bytes, piece))
+            world.ends.program->hang_up();
         return true;
     };
     std::thread host([&] { EXPECT_EQ(world.copy(0, 0, leave), Status::peer_lost); });

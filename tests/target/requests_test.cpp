@@ -34,7 +34,7 @@ class Said final : public Line {
     std::size_t at_ = 0;
 };
 
-struct World final : RequestHandler {
+struct Asked final : RequestHandler {
     Said line;
     Requests requests{line, *this};
     std::vector<std::string> names, refused;
@@ -82,7 +82,7 @@ constexpr std::uint64_t huge = std::uint64_t{1} << 62;
 constexpr std::string_view two_names("one\0two\0", 8);
 
 TEST(Requests, NamesOfSymbolsAreCounted) {
-    World world;
+    Asked world;
     world.say(FindSymbols{1, 2}, two_names);
     EXPECT_EQ(world.handle(), 1);
     EXPECT_EQ(world.names, (std::vector<std::string>{"one", "two"}));
@@ -96,11 +96,11 @@ TEST(Requests, NamesOfSymbolsAreCounted) {
 
 // Nothing is allocated for bytes that were claimed and do not come: these sizes cannot be.
 TEST(Requests, ClaimedBytesTakeNoMemory) {
-    World world;
+    Asked world;
     world.say(FindSymbols{1, 2}, two_names, huge);
     EXPECT_EQ(world.handle(), 1);
     for (int kind = 0; kind < 4; ++kind) {
-        World other;
+        Asked other;
         if (kind == 0) other.say(LoadImage{}, "image", huge);
         if (kind == 1) other.say(Put{64}, "data", huge);
         if (kind == 2) other.say(Call{64}, "argument", huge);
@@ -112,7 +112,7 @@ TEST(Requests, ClaimedBytesTakeNoMemory) {
 
 // The program learns it before it sends the image.
 TEST(Requests, TooLargeAnImageIsRefused) {
-    World world;
+    Asked world;
     world.say(FindImage{{}, {}, max_image_bytes});
     world.say(FindImage{{}, {}, max_image_bytes + 1});
     EXPECT_EQ(world.handle(), 2);
@@ -122,7 +122,7 @@ TEST(Requests, TooLargeAnImageIsRefused) {
 }
 
 TEST(Requests, DataOfAPutIsQueuedInPieces) {
-    World world;
+    Asked world;
     const std::string data = std::string(data_piece, 'a') + "end";
     world.say(Put{4096}, data);
     world.memory.resize(8);
@@ -136,10 +136,10 @@ TEST(Requests, DataOfAPutIsQueuedInPieces) {
 }
 
 TEST(Requests, WhatIsNoRequestIsBroken) {
-    World world;
+    Asked world;
     world.say(Done{});
     EXPECT_EQ(world.requests.next(), Requests::Next::broken);
-    World shorter;
+    Asked shorter;
     Head head;
     head.kind = Kind::put;
     head.bytes = sizeof(Put) - 1;

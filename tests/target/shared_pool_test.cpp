@@ -13,14 +13,14 @@ namespace offpath::target {
 namespace {
 
 // The host maps the pool in the same process, at another address.
-struct World {
-    World() {
+struct Pool {
+    Pool() {
         copies.pool().open([this](int descriptor, std::uint64_t bytes) {
             there = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
             return reinterpret_cast<std::uint64_t>(there);
         });
     }
-    ~World() { munmap(there, SharedPool::pool_bytes); }
+    ~Pool() { munmap(there, SharedPool::pool_bytes); }
     char* block(std::uint64_t bytes) { return reinterpret_cast<char*>(copies.pool().allocate(bytes)); }
     static std::uint64_t address(const void* at) { return reinterpret_cast<std::uint64_t>(at); }
 
@@ -29,7 +29,7 @@ struct World {
 };
 
 TEST(SharedPool, BlocksAreApartAndAligned) {
-    World world;
+    Pool world;
     SharedPool& pool = world.copies.pool();
     std::mt19937 random(3);
     std::map<std::uint64_t, std::uint64_t> blocks;
@@ -60,7 +60,7 @@ TEST(SharedPool, BlocksAreApartAndAligned) {
 }
 
 TEST(SharedPool, RefusesWhatIsNotItsOwn) {
-    World world;
+    Pool world;
     SharedPool& pool = world.copies.pool();
     EXPECT_EQ(pool.allocate(SharedPool::most_bytes + 1), 0U);
     const std::uint64_t block = pool.allocate(1000);
@@ -70,9 +70,9 @@ TEST(SharedPool, RefusesWhatIsNotItsOwn) {
     EXPECT_EQ(pool.find(block, SharedPool::pool_bytes), nullptr);
     EXPECT_EQ(pool.find(block, UINT64_MAX), nullptr);
     EXPECT_EQ(pool.find(block - 1, 1), nullptr);
-    EXPECT_EQ(pool.find(World::address(&world), 1), nullptr);
+    EXPECT_EQ(pool.find(Pool::address(&world), 1), nullptr);
     EXPECT_FALSE(pool.release(block + SharedPool::alignment));
-    EXPECT_FALSE(pool.release(World::address(&world)));
+    EXPECT_FALSE(pool.release(Pool::address(&world)));
 }
 
 TEST(SharedPool, IsEmptyWhereTheHostCannotMapIt) {
@@ -86,31 +86,31 @@ TEST(SharedPool, IsEmptyWhereTheHostCannotMapIt) {
 }
 
 TEST(DirectCopies, AnIdleStreamNeedsNoRequest) {
-    World world;
+    Pool world;
     char* const block = world.block(100);
     const std::string text = "to the device";
     std::string back(text.size(), ' ');
-    EXPECT_TRUE(world.copies.put(1, World::address(block) + 3, text.data(), text.size()));
+    EXPECT_TRUE(world.copies.put(1, Pool::address(block) + 3, text.data(), text.size()));
     EXPECT_EQ(std::string(block + 3, text.size()), text);
     block[3] = 'T';
-    EXPECT_TRUE(world.copies.get(1, back.data(), World::address(block) + 3, back.size()));
+    EXPECT_TRUE(world.copies.get(1, back.data(), Pool::address(block) + 3, back.size()));
     EXPECT_EQ(back, "To the device");
     EXPECT_TRUE(world.copies.is_idle(1));
-    EXPECT_FALSE(world.copies.put(1, World::address(&world), text.data(), 1));
-    EXPECT_TRUE(world.copies.release(1, World::address(block)));
-    EXPECT_FALSE(world.copies.get(1, back.data(), World::address(block), 1));
+    EXPECT_FALSE(world.copies.put(1, Pool::address(&world), text.data(), 1));
+    EXPECT_TRUE(world.copies.release(1, Pool::address(block)));
+    EXPECT_FALSE(world.copies.get(1, back.data(), Pool::address(block), 1));
 }
 
 TEST(DirectCopies, AGetWaitsForTheRequestsBeforeIt) {
-    World world;
+    Pool world;
     int& there = *reinterpret_cast<int*>(world.block(sizeof(int)));
     const int five = 5;
     int first = 0, second = 0;
-    EXPECT_TRUE(world.copies.put(1, World::address(&there), &five, sizeof five));
+    EXPECT_TRUE(world.copies.put(1, Pool::address(&there), &five, sizeof five));
     EXPECT_TRUE(world.copies.begin_request(1).empty());
-    EXPECT_FALSE(world.copies.put(1, World::address(&there), &first, sizeof first));
-    EXPECT_TRUE(world.copies.get(1, &first, World::address(&there), sizeof first));
-    EXPECT_TRUE(world.copies.get(2, &second, World::address(&there), sizeof second))
+    EXPECT_FALSE(world.copies.put(1, Pool::address(&there), &first, sizeof first));
+    EXPECT_TRUE(world.copies.get(1, &first, Pool::address(&there), sizeof first));
+    EXPECT_TRUE(world.copies.get(2, &second, Pool::address(&there), sizeof second))
         << "another stream is idle";
     EXPECT_EQ(first, 0);
     EXPECT_EQ(second, 5);
@@ -123,15 +123,15 @@ TEST(DirectCopies, AGetWaitsForTheRequestsBeforeIt) {
 }
 
 TEST(DirectCopies, ARequestBehindAGetMakesItARequest) {
-    World world;
+    Pool world;
     int& there = *reinterpret_cast<int*>(world.block(sizeof(int)));
     int here = 0;
     EXPECT_TRUE(world.copies.begin_request(1).empty());
-    EXPECT_TRUE(world.copies.get(1, &here, World::address(&there), sizeof here));
+    EXPECT_TRUE(world.copies.get(1, &here, Pool::address(&there), sizeof here));
     const auto gets = world.copies.begin_request(1);
     ASSERT_EQ(gets.size(), 1U);
     EXPECT_EQ(gets[0].destination, &here);
-    EXPECT_EQ(gets[0].address, World::address(&there));
+    EXPECT_EQ(gets[0].address, Pool::address(&there));
     there = 9;
     world.copies.begin_sync(1, 1);
     world.copies.finish(1, true);
@@ -139,13 +139,13 @@ TEST(DirectCopies, ARequestBehindAGetMakesItARequest) {
 }
 
 TEST(DirectCopies, AnEarlierSyncDoesNotEndLaterWork) {
-    World world;
+    Pool world;
     int& there = *reinterpret_cast<int*>(world.block(sizeof(int)));
     int here = 0;
     (void)world.copies.begin_request(1);
     world.copies.begin_sync(1, 1);
     (void)world.copies.begin_request(1);
-    EXPECT_TRUE(world.copies.get(1, &here, World::address(&there), sizeof here));
+    EXPECT_TRUE(world.copies.get(1, &here, Pool::address(&there), sizeof here));
     world.copies.begin_sync(1, 2);
     world.copies.finish(1, true);
     EXPECT_FALSE(world.copies.is_idle(1));
@@ -155,11 +155,11 @@ TEST(DirectCopies, AnEarlierSyncDoesNotEndLaterWork) {
 }
 
 TEST(DirectCopies, AFailedSyncGetsNothing) {
-    World world;
+    Pool world;
     int& there = *reinterpret_cast<int*>(world.block(sizeof(int)));
     int here = 0;
     (void)world.copies.begin_request(1);
-    EXPECT_TRUE(world.copies.get(1, &here, World::address(&there), sizeof here));
+    EXPECT_TRUE(world.copies.get(1, &here, Pool::address(&there), sizeof here));
     world.copies.begin_sync(1, 1);
     there = 3;
     world.copies.finish(1, false);
@@ -168,10 +168,10 @@ TEST(DirectCopies, AFailedSyncGetsNothing) {
 }
 
 TEST(DirectCopies, ABlockLivesAsLongAsRequestsMayUseIt) {
-    World world;
+    Pool world;
     char* const block = world.block(100);
     (void)world.copies.begin_request(1);
-    EXPECT_TRUE(world.copies.release(1, World::address(block)));
+    EXPECT_TRUE(world.copies.release(1, Pool::address(block)));
     EXPECT_NE(world.block(100), block);
     world.copies.begin_sync(1, 1);
     world.copies.finish(1, false);

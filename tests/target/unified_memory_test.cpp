@@ -43,8 +43,8 @@ struct Program final : ProgramMemory {
     std::size_t reads = 0, written = 0;
 };
 
-struct World {
-    explicit World(std::size_t pages) {
+struct Mirror {
+    explicit Mirror(std::size_t pages) {
         auto made = std::make_unique<Program>(pages);
         program = made.get();
         begin = program->begin;
@@ -66,7 +66,7 @@ struct World {
 };
 
 TEST(UnifiedMemory, ComesWithTheFirstTouchAndGoesBackByBytes) {
-    World world(8);
+    Mirror world(8);
     world.program->bytes[3 * page + 5] = std::byte{42};
     ASSERT_TRUE(world.memory->fault(world.begin + 3 * page + 5, 0));
     EXPECT_EQ(world.at(3 * page + 5), 42);
@@ -81,7 +81,7 @@ TEST(UnifiedMemory, ComesWithTheFirstTouchAndGoesBackByBytes) {
 }
 
 TEST(UnifiedMemory, IsFreshForTheNextFunction) {
-    World world(4);
+    Mirror world(4);
     ASSERT_TRUE(world.memory->fault(world.begin, 0));
     world.program->bytes[0] = std::byte{1};
     EXPECT_EQ(world.at(0), 0);
@@ -91,7 +91,7 @@ TEST(UnifiedMemory, IsFreshForTheNextFunction) {
 }
 
 TEST(UnifiedMemory, ComesInLargerPartsWhenReadInOrder) {
-    World world(1000);
+    Mirror world(1000);
     for (std::size_t i = 0; i < 1000;) {
         ASSERT_TRUE(world.memory->fault(world.begin + i * page, 0));
         // Pages that came together with it cause no fault of their own.
@@ -104,7 +104,7 @@ TEST(UnifiedMemory, ComesInLargerPartsWhenReadInOrder) {
 }
 
 TEST(UnifiedMemory, ThatTheProgramLacksIsAnError) {
-    World world(2);
+    Mirror world(2);
     EXPECT_FALSE(world.memory->fault(8, 0));
     EXPECT_FALSE(world.memory->fault(world.begin + (1 << 30), 0));
     // The function jumps into data.
@@ -112,7 +112,7 @@ TEST(UnifiedMemory, ThatTheProgramLacksIsAnError) {
 }
 
 TEST(UnifiedMemory, CannotLieWhereThisProcessHasItsOwn) {
-    World world(1);
+    Mirror world(1);
     static std::byte mine[64];
     const auto begin = reinterpret_cast<std::uint64_t>(mine);
     const AddressRange range{begin, begin + sizeof mine};

@@ -23,7 +23,7 @@ namespace {
 
 using tcp::FrameKind;
 
-std::unique_ptr<Transport> make(bool listens = true) {
+std::unique_ptr<Transport> make_peer(bool listens = true) {
     std::unique_ptr<Transport> transport;
     std::string problem;
     EXPECT_EQ(make_tcp_transport({"lo", listens}, transport, problem), Status::ok) << problem;
@@ -80,7 +80,7 @@ class TcpPeers : public testing::Test {
     bool wait(const std::function<bool()>& done) { return pump({here.get()}, done); }
     // A peer that follows the protocol gets service.
     void expect_service() {
-        const auto friendly = make(false);
+        const auto friendly = make_peer(false);
         Recorder at_friend;
         friendly->set_handler(&at_friend);
         Endpoint* endpoint = nullptr;
@@ -91,7 +91,7 @@ class TcpPeers : public testing::Test {
             {friendly.get(), here.get()}, [&] { return heard.messages.size() == before + 1; }, 5s));
         EXPECT_TRUE(at_friend.lost.empty());
     }
-    std::unique_ptr<Transport> here = make();
+    std::unique_ptr<Transport> here = make_peer();
     Recorder heard;
 };
 
@@ -217,7 +217,7 @@ TEST_F(TcpPeers, ManyMayConnectAtOnce) {
     std::vector<std::unique_ptr<Transport>> hosts;
     Recorder at_hosts;
     for (std::size_t i = 0; i < count; ++i) {
-        hosts.push_back(make(false));
+        hosts.push_back(make_peer(false));
         hosts.back()->set_handler(&at_hosts);
         Endpoint* endpoint = nullptr;
         ASSERT_EQ(hosts.back()->connect(here->address(), &endpoint), Status::ok);
@@ -239,7 +239,7 @@ TEST_F(TcpPeers, DescriptorsMayRunOutForAWhile) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer needs descriptors of its own to look at memory";
 #endif
-    const auto host = make(false);
+    const auto host = make_peer(false);
     Recorder at_host;
     host->set_handler(&at_host);
     Endpoint* endpoint = nullptr;
@@ -268,7 +268,7 @@ TEST_F(TcpPeers, StrangersGiveWayWhereDescriptorsRunOut) {
         strangers.emplace_back(*here);
     pump(
         {here.get()}, [] { return false; }, 20ms);
-    const auto host = make(false);
+    const auto host = make_peer(false);
     Endpoint* endpoint = nullptr;
     ASSERT_EQ(host->connect(here->address(), &endpoint), Status::ok);
     ASSERT_EQ(host->post(*endpoint, Header{1, 0}.view(), {}), Status::ok);
@@ -336,7 +336,7 @@ TEST_F(TcpPeers, AHandlerMayThrow) {
     } throwing;
     throwing.function = [](Completion*, Status) { throw std::bad_alloc(); };
     Endpoint* nowhere = nullptr;
-    ASSERT_EQ(here->connect(make(false)->address(), &nowhere), Status::ok);
+    ASSERT_EQ(here->connect(make_peer(false)->address(), &nowhere), Status::ok);
     const std::vector<std::byte> payload(20000);
     Counted second;
     ASSERT_EQ(here->send(*nowhere, {}, payload.data(), payload.size(), &throwing), Status::in_progress);
@@ -351,7 +351,7 @@ TEST_F(TcpPeers, AHandlerMayThrow) {
 
 // A peer that takes no data for 8 s counts as lost. The sender is woken for this if it sleeps.
 TEST(TcpSlow, WhoTakesNothingIsLost) {
-    auto a = make(false), b = make();
+    auto a = make_peer(false), b = make_peer();
     Recorder at_a, at_b;
     a->set_handler(&at_a);
     b->set_handler(&at_b);
@@ -376,7 +376,7 @@ TEST(TcpSlow, WhoTakesNothingIsLost) {
 // A connecting peer has 5 s to say something, and a peer that was connected to has 8 s to answer. This holds
 // also if both sides sleep.
 TEST(TcpSlow, WhoSaysNothingIsGivenUp) {
-    auto a = make(false), b = make();
+    auto a = make_peer(false), b = make_peer();
     Recorder at_a;
     a->set_handler(&at_a);
     const BarePeer stranger(*b);

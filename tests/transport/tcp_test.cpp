@@ -17,7 +17,7 @@
 namespace offpath::transport::test {
 namespace {
 
-std::unique_ptr<Transport> make(bool listens = true) {
+std::unique_ptr<Transport> make_tcp(bool listens = true) {
     std::unique_ptr<Transport> transport;
     std::string problem;
     EXPECT_EQ(make_tcp_transport({"lo", listens}, transport, problem), Status::ok) << problem;
@@ -75,7 +75,7 @@ class Tcp : public testing::Test {
     }
     Recorder at_a;
     Placing at_b;
-    std::unique_ptr<Transport> a = make(), b = make();
+    std::unique_ptr<Transport> a = make_tcp(), b = make_tcp();
     Endpoint* to_b = nullptr;
 };
 
@@ -150,7 +150,7 @@ TEST_F(Tcp, HeldMessagesLeaveTogether) {
 
 TEST(TcpPassive, SendsOverTheOthersConnections) {
     for (const bool host_first : {true, false}) {
-        auto host = make(false), device = make();
+        auto host = make_tcp(false), device = make_tcp();
         Recorder at_host, at_device;
         host->set_handler(&at_host);
         device->set_handler(&at_device);
@@ -186,7 +186,7 @@ TEST(TcpPassive, SendsOverTheOthersConnections) {
 
 // One working address among several is enough.
 TEST(TcpAddresses, OneThatWorksIsEnough) {
-    auto here = make(false), there = make();
+    auto here = make_tcp(false), there = make_tcp();
     Recorder at_here, at_there;
     here->set_handler(&at_here);
     there->set_handler(&at_there);
@@ -219,7 +219,7 @@ TEST(TcpAddresses, MissingDevicesAreNamed) {
 // Strangers connect and say nothing, or nonsense, or send a correct hello with the wrong number.
 TEST(TcpStrangers, HarmNobody) {
     if (!room_for_descriptors(1500)) GTEST_SKIP() << "fewer than 1500 descriptors may be open";
-    auto a = make(), b = make();
+    auto a = make_tcp(), b = make_tcp();
     Recorder at_a, at_b;
     a->set_handler(&at_a);
     b->set_handler(&at_b);

@@ -85,7 +85,7 @@ EamTables parsed(const std::vector<std::string>& lines) {
     return parse_funcfl(in, "x.eam");
 }
 
-std::string error_with(std::size_t line, const std::string& text) {
+std::string error_of_tables_with(std::size_t line, const std::string& text) {
     std::vector<std::string> lines = small;
     lines.at(line - 1) = text;
     return usage_error([&] { parsed(lines); });
@@ -104,16 +104,16 @@ TEST(EamFile, GivesTablesInOrder) {
 }
 
 TEST(EamFile, ErrorsNameFileLineAndExpectation) {
-    EXPECT_EQ(error_with(2, "29"), "x.eam:2: expected the mass, found '29'");
-    EXPECT_EQ(error_with(2, "29 -1"), "x.eam:2: expected the mass above 0, found '-1'");
-    EXPECT_EQ(error_with(3, "7 0.5 5 0.25 1.25"),
+    EXPECT_EQ(error_of_tables_with(2, "29"), "x.eam:2: expected the mass, found '29'");
+    EXPECT_EQ(error_of_tables_with(2, "29 -1"), "x.eam:2: expected the mass above 0, found '-1'");
+    EXPECT_EQ(error_of_tables_with(3, "7 0.5 5 0.25 1.25"),
               "x.eam:3: expected the number of distances from 6 to 10000000, found '5'");
-    EXPECT_EQ(error_with(3, "7 0.5 6 0 1.25"),
+    EXPECT_EQ(error_of_tables_with(3, "7 0.5 6 0 1.25"),
               "x.eam:3: expected the spacing of distances above 0, found '0'");
-    EXPECT_EQ(error_with(5, "3 4 5,"),
+    EXPECT_EQ(error_of_tables_with(5, "3 4 5,"),
               "x.eam:5: expected embedding energies, of which 3 of 7 were read, found '5,'");
     EXPECT_EQ(
-        error_with(8, "5 6 7"),
+        error_of_tables_with(8, "5 6 7"),
         "x.eam:8: expected the last of the 6 values of effective charges to end its line, found '5 6 7'");
     std::vector<std::string> cut(small.begin(), small.end() - 1);
     EXPECT_EQ(usage_error([&] { parsed(cut); }),
