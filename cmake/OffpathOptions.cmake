@@ -49,7 +49,12 @@ if(OFFPATH_TOGETHER)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage> $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
+endif()
+if(CMAKE_UNITY_BUILD)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
+  if(OFFPATH_TOGETHER AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # GCC 12 takes the characters of a string plus a literal for too many, and a precompiled header hides from it that
     # they are in a header of the system. Later releases do not.
     if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
