@@ -21,8 +21,9 @@ demo: configured
 	@JOBS=$(JOBS) scripts/build.py build demo
 	@scripts/demo.sh
 
-test: configured
+test:
 	@scripts/setup.sh tests
+	@$(MAKE) --no-print-directory configured
 	@JOBS=$(JOBS) scripts/build.py build one-mpi
 	@$(SUITE) build
 

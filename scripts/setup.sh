@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The one set-up step: Debian packages and the pinned Python environment in .venv. `setup.sh tests` also
-# installs what only tests need: a browser, groff and Slurm. Safe to run again; it does nothing when all is there.
+# installs what only tests need: a browser, groff, SimGrid and Slurm. Safe to run again; it does nothing when all is there.
 # Needs Debian 12 or a relative of it, and root or sudo only while packages are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,7 +24,7 @@ packages=(
 # slurm.conf, which belongs to a cluster, they are not installed.
 services=()
 if [ "${1:-}" = tests ]; then
-    packages+=(chromium-headless-shell groff-base)
+    packages+=(chromium-headless-shell groff-base libsimgrid-dev)
     [ -e /etc/slurm/slurm.conf ] || services=(munge slurmctld slurmd)
 fi
 
@@ -57,6 +57,8 @@ if [ ${#missing[@]} -gt 0 ]; then
     fi
     "${sudo[@]}" apt-get update -qq
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes OFF="$off" bash -euc "$install" install "${missing[@]}"
+    # A build that was configured without them looks again.
+    [ ! -f build/CMakeCache.txt ] || touch build/CMakeCache.txt
 fi
 
 # python_packages STAMP FILE: installs the packages of a file, unless its stamp says that they are there.

@@ -165,34 +165,44 @@ TEST_P(KernelTest, GivesTheSerialResult) {
     EXPECT_LE(exchange_.deepest(), 2u * static_cast<std::size_t>(slots_for(GetParam().lookahead)));
 }
 
-TEST_P(KernelTest, AMissingUnitIsNoticed) {
+class KernelOfUnits : public KernelTest {};  // of at least two
+class KernelOfAUnit : public KernelTest {};  // of at least one
+
+TEST_P(KernelOfUnits, AMissingUnitIsNoticed) {
     const auto units = static_cast<std::int64_t>(problem_.units().size());
-    if (units < 2) GTEST_SKIP() << "there is no unit to leave out";
+    ASSERT_GE(units, 2);
     exchange_.skip(1);
     run_kernel(problem_, exchange_, GetParam().lookahead, units);
     EXPECT_EQ(wrong(), 1);
 }
 
-TEST_P(KernelTest, AUnitDoneTwiceIsNoticed) {
+TEST_P(KernelOfAUnit, AUnitDoneTwiceIsNoticed) {
     const auto units = static_cast<std::int64_t>(problem_.units().size());
-    if (units < 1) GTEST_SKIP() << "there is no unit to do twice";
+    ASSERT_GE(units, 1);
     run_kernel(problem_, exchange_, GetParam().lookahead, units);
     exchange_.restart();
     run_kernel(problem_, exchange_, GetParam().lookahead, 1);
     EXPECT_EQ(wrong(), 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Cases, KernelTest,
+std::string name_of(const testing::TestParamInfo<Case>& case_info) {
+    const Case& c = case_info.param;
+    return "mesh" + std::to_string(c.mesh) + "_holders" + std::to_string(c.holders) + "_lookahead" +
+           std::to_string(c.lookahead) +
+           (c.sparsity ? "_sparsity" + std::to_string(static_cast<int>(*c.sparsity * 10)) : "");
+}
+
+const auto many_units =
     testing::Values(Case{8, 4, 0, {}}, Case{8, 4, 1, {}}, Case{8, 4, 2, {}}, Case{9, 1, 1, {}},
-                    Case{7, 3, 0, 0.6}, Case{7, 3, 1, 0.6}, Case{7, 3, 5, 0.6}, Case{1, 1, 0, 0.0},
-                    Case{1, 2, 3, 0.0}, Case{4, 2, 1, 1.0}),
-    [](const auto& case_info) {
-        const Case& c = case_info.param;
-        return "mesh" + std::to_string(c.mesh) + "_holders" + std::to_string(c.holders) + "_lookahead" +
-               std::to_string(c.lookahead) +
-               (c.sparsity ? "_sparsity" + std::to_string(static_cast<int>(*c.sparsity * 10)) : "");
-    });
+                    Case{7, 3, 0, 0.6}, Case{7, 3, 1, 0.6}, Case{7, 3, 5, 0.6});
+const auto one_unit = testing::Values(Case{1, 1, 0, 0.0}, Case{1, 2, 3, 0.0});
+const auto no_unit = testing::Values(Case{4, 2, 1, 1.0});
+INSTANTIATE_TEST_SUITE_P(ManyUnits, KernelTest, many_units, name_of);
+INSTANTIATE_TEST_SUITE_P(ManyUnits, KernelOfUnits, many_units, name_of);
+INSTANTIATE_TEST_SUITE_P(ManyUnits, KernelOfAUnit, many_units, name_of);
+INSTANTIATE_TEST_SUITE_P(OneUnit, KernelTest, one_unit, name_of);
+INSTANTIATE_TEST_SUITE_P(OneUnit, KernelOfAUnit, one_unit, name_of);
+INSTANTIATE_TEST_SUITE_P(NoUnit, KernelTest, no_unit, name_of);
 
 }  // namespace
 }  // namespace bspmm

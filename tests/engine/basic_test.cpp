@@ -215,8 +215,10 @@ TEST_P(EngineBasic, MaskedReceivesAndProbesEndWithARankThatTheyName) {
     EXPECT_EQ(*odd_probe.status, Status::canceled);
 }
 
-TEST_P(EngineBasic, AMessageThatCannotBeReadEndsItsReceiveAndNoOther) {
-    if (std::get<0>(GetParam()) == BackEnd::map) GTEST_SKIP() << "that memory is read through a pointer";
+// Memory that is not read through a pointer.
+class EngineBasicByCopies : public EngineBasic {};
+
+TEST_P(EngineBasicByCopies, AMessageThatCannotBeReadEndsItsReceiveAndNoOther) {
     World world(options(2));
     const std::vector<std::byte> out(50000);
     std::vector<std::byte> in(50000);
@@ -292,6 +294,10 @@ TEST(EngineAccidents, RubbishFromThePeerIsDropped) {
     ASSERT_TRUE(world.run_until([&] { return sent.status && received.status; }));
     EXPECT_EQ(in, out);
 }
+
+INSTANTIATE_TEST_SUITE_P(Memory, EngineBasicByCopies,
+                         ::testing::Combine(::testing::Values(BackEnd::cma, BackEnd::staged),
+                                            ::testing::Values(1u, 3u)));
 
 }  // namespace
 }  // namespace offpath::testing

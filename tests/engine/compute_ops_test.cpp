@@ -216,8 +216,9 @@ TEST_P(ComputeOps, AFailedInstanceWaitsForItsRunningKernelOnly) {
     EXPECT_TRUE(engine.close_session(world.session(0), Status::canceled));
 }
 
-TEST_P(ComputeOps, ALostPeerEndsTheInstanceAfterItsKernel) {
-    if (std::get<1>(GetParam()) == 1) GTEST_SKIP() << "the peer is served by the same proxy";
+class ComputeOpsOfTwoProxies : public ComputeOps {};
+
+TEST_P(ComputeOpsOfTwoProxies, ALostPeerEndsTheInstanceAfterItsKernel) {
     Builder b0(0, 2);
     b0.user_slot(bytes);
     b0.compute(adds(5));
@@ -254,6 +255,11 @@ INSTANTIATE_TEST_SUITE_P(Memory, ComputeOps,
                              return std::string(memory::to_string(std::get<0>(made.param))) +
                                     (std::get<1>(made.param) == 1 ? "OneProxy" : "TwoProxies");
                          });
+
+INSTANTIATE_TEST_SUITE_P(Memory, ComputeOpsOfTwoProxies,
+                         ::testing::Combine(::testing::Values(memory::BackEnd::map, memory::BackEnd::cma,
+                                                              memory::BackEnd::staged),
+                                            ::testing::Values(2u)));
 
 }  // namespace
 }  // namespace offpath::testing
