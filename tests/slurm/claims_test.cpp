@@ -7,21 +7,12 @@
 #include <cstdio>
 #include <string>
 
+#include "cpu_lists.h"
+
 namespace {
 
 // The tests of other runs have other processes, and so other jobs.
 const auto job = static_cast<uint32_t>(getpid());
-
-cpu_set_t set_of(const char* text) {
-    cpu_set_t set;
-    offpath_cpus_parse(text, &set);
-    return set;
-}
-
-std::string text_of(const cpu_set_t& set) {
-    char text[256];
-    return offpath_cpus_format(&set, text, sizeof text) ? text : "too long";
-}
 
 std::string claimed(offpath_claim_t kind, uint32_t by = job) {
     cpu_set_t cpus;

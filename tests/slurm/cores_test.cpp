@@ -7,18 +7,9 @@
 #include <fstream>
 #include <string>
 
+#include "cpu_lists.h"
+
 namespace {
-
-cpu_set_t set_of(const std::string& text) {
-    cpu_set_t set;
-    if (!offpath_cpus_parse(text.c_str(), &set)) CPU_ZERO(&set);
-    return set;
-}
-
-std::string text_of(const cpu_set_t& set) {
-    char text[256];
-    return offpath_cpus_format(&set, text, sizeof text) ? text : "too long";
-}
 
 TEST(SlurmCores, ListsAreReadAndWritten) {
     EXPECT_EQ(text_of(set_of("0-3,8")), "0-3,8");

@@ -122,8 +122,7 @@ TEST(JointCopy, TheHostCopiesWhatTheProgramCannot) {
     Copying world;
     JointCopy::Piece piece;
     const auto fail_one = [&] {
-        if (piece.bytes == 0 && world.joint().take(1, copied_bytes, piece))
-            world.joint().failed(piece.bytes);
+        if (piece.bytes == 0 && world.joint().take(1, copied_bytes, piece)) world.joint().failed(piece.bytes);
         return true;
     };
     EXPECT_EQ(world.copy(0, 0, fail_one), Status::ok);
@@ -147,8 +146,7 @@ TEST(JointCopy, EndsWithAProgramThatIsLost) {
     Copying world;
     JointCopy::Piece piece;
     const auto leave = [&] {
-        if (piece.bytes == 0 && world.joint().take(1, copied_bytes, piece))
-            world.ends.program->hang_up();
+        if (piece.bytes == 0 && world.joint().take(1, copied_bytes, piece)) world.ends.program->hang_up();
         return true;
     };
     std::thread host([&] { EXPECT_EQ(world.copy(0, 0, leave), Status::peer_lost); });

@@ -12,12 +12,12 @@
 namespace minimd {
 namespace {
 
-struct Case {
+struct ForceCase {
     const char* name;
     Vec3 box;
 };
 
-const Case cases[] = {
+const ForceCase cases[] = {
     {"ordinary", {8.1, 7.3, 6.7}},
     {"several images of an atom", {2.3, 4.1, 3.2}},
     {"subdomains thinner than the range", {13.0, 2.6, 2.7}},
@@ -92,7 +92,7 @@ void check_lennard_jones(double tolerance) {
     Settings settings;
     settings.epsilon = 0.9;
     settings.sigma = 1.02;
-    for (const Case& each : cases) {
+    for (const ForceCase& each : cases) {
         SCOPED_TRACE(each.name);
         const AtomList atoms = jittered(each.box, 1.05, 0.12);
         check<Real>(settings, each.box, atoms, expected_lennard_jones(atoms, each.box, {2.5, 0.9, 1.02, 1}),
@@ -112,7 +112,7 @@ TEST(Forces, OfLennardJonesInSinglePrecision) {
 template <typename Real>
 void check_eam(double tolerance) {
     const EamTables tables = smooth_tables();
-    for (const Case& each : cases) {
+    for (const ForceCase& each : cases) {
         SCOPED_TRACE(each.name);
         const AtomList atoms = jittered(each.box, 1.05, 0.2);
         check<Real>(Settings{}, each.box, atoms, expected_eam(atoms, each.box, tables), tolerance,

@@ -94,13 +94,13 @@ std::vector<Directed> expected(const AtomList& atoms, const Vec3& box, double ra
     return records;
 }
 
-struct Case {
+struct SearchCase {
     const char* name;
     Vec3 box;
     double spacing;
 };
 
-const Case cases[] = {
+const SearchCase search_cases[] = {
     {"ordinary", {9.1, 8.3, 7.7}, 1.05},
     {"several images of an atom", {2.3, 4.1, 3.2}, 1.0},
     {"subdomains thinner than the range", {12.0, 2.6, 2.7}, 1.1},
@@ -109,7 +109,7 @@ const Case cases[] = {
 
 template <typename Real>
 void check(int half_neigh, bool ghost_newton) {
-    for (const Case& each : cases) {
+    for (const SearchCase& each : search_cases) {
         const AtomList atoms = jittered(each.box, each.spacing, 0.4);
         // The range is a little shorter than the one asked for, because single precision rounds.
         const double range = Settings{}.list_cutoff() * (1 - 1e-6);
