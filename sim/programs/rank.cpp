@@ -99,7 +99,7 @@ void Rank::sleep(void* self, std::uint64_t wait) {
     if (rank.waits_ == wait) rank.turns_->leave(rank.process_);
 }
 
-Rank::Awaited Rank::post(const Operation& operation) {
+Rank::Posted Rank::post(const Operation& operation) {
     Cluster& cluster = job_.cluster();
     const bool on_host = operation.on_host || cluster.shape().engine == EngineKind::host;
     Worker& worker = on_host ? cluster.library_of(number_) : cluster.worker_of(number_);
@@ -135,10 +135,10 @@ Rank::Awaited Rank::post(const Operation& operation) {
         }
         resume_at(end);
     }
-    return {*this, request};
+    return {{*this, request}};
 }
 
-Rank::Awaited Rank::ask(Request& request, const Operation& operation) {
+Rank::Posted Rank::ask(Request& request, const Operation& operation) {
     Cluster& cluster = job_.cluster();
     const Platform::Work& work = cluster.platform().host;
     const auto bytes = static_cast<double>(ShortWay::bytes_of(operation.requests));
@@ -147,7 +147,7 @@ Rank::Awaited Rank::ask(Request& request, const Operation& operation) {
     const Time departs = step(work.send_s + work.send_byte_s * bytes);
     cluster.short_way().ask(number_, *operation.asked, operation.requests, departs, &request);
     resume_at(departs);
-    return {*this, &request};
+    return {{*this, &request}};
 }
 
 Rank::Awaited Rank::wait(Request& request) {

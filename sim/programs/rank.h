@@ -67,9 +67,13 @@ class Rank {
         bool ready = false;
         bool await_ready() const { return ready; }
         void await_suspend(std::coroutine_handle<>) {}
+        void await_resume() const {}
+    };
+    // Gives the request.
+    struct Posted : Awaited {
         Request& await_resume() const { return *request; }
     };
-    Awaited post(const Operation& operation);
+    Posted post(const Operation& operation);
     // Throws std::runtime_error at the program's point if the operation has failed.
     Awaited wait(Request& request);
     Awaited compute(Time work);
@@ -88,7 +92,7 @@ class Rank {
     friend class Request;
     static void go_on(void* rank, std::uint64_t);
     static void sleep(void* rank, std::uint64_t wait);
-    Awaited ask(Request& request, const Operation& operation);
+    Posted ask(Request& request, const Operation& operation);
     // The rank works on its core for a moment. Returns when that ends.
     Time step(double seconds);
     void resume_at(Time time);

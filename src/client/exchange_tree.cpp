@@ -55,7 +55,7 @@ ExchangeTree::~ExchangeTree() = default;
 void ExchangeTree::rest(Clock::time_point until) {
     std::vector<pollfd> entries;
     const auto listen = [&](transport::Transport& transport) {
-        if (transport.arm() == Status::retry) until = Clock::time_point::min();
+        if (transport.arm() == Status::retry) until = Clock::time_point();
         entries.push_back({transport.event_fd(), POLLIN, 0});
     };
     if (down_ != nullptr) listen(down_->transport());

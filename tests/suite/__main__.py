@@ -97,7 +97,8 @@ def _is_sanitized(build: Path) -> bool:
 def _sanitizers(build: Path) -> None:
     folder = plan.ROOT / "tests/sanitizers"
     for tool, ours in (
-        ("ASAN", "detect_leaks=1"),
+        # A crash ends a process as it does without the sanitizer: tests of devices look at the signal.
+        ("ASAN", "detect_leaks=1:handle_segv=0:handle_abort=0"),
         ("LSAN", f"suppressions={folder}/lsan.supp:print_suppressions=0"),
         ("TSAN", f"suppressions={folder}/tsan.supp"),
     ):
