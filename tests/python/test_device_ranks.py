@@ -290,6 +290,8 @@ def test_a_slow_device_gets_less(offpath, namespaces, programs):
         "--",
         *program,
     )
+    if "the device cannot be throttled" in done.stderr:
+        pytest.skip("no control group with a share of the CPU can be made here")
     assert done.returncode == 0, done.stderr
     host, device = (float(share) for share in re.findall(r"([\d.]+) %", done.stdout))
     assert device < 0.75 * host
