@@ -3,6 +3,14 @@
 include(GoogleTest)
 get_filename_component(OFFPATH_TESTS ${CMAKE_CURRENT_LIST_DIR}/../tests ABSOLUTE)
 
+# offpath_quick_tests(): tests in this directory are compiled quickly. What they test is compiled as users get it.
+macro(offpath_quick_tests)
+  if(OFFPATH_TOGETHER)
+    add_compile_options(-O1)
+    add_compile_definitions(GTEST_HAS_PTHREAD=1)
+  endif()
+endmacro()
+
 # offpath_test(NAME [WHOLE] SOURCES a_test.cpp LINKS room... [ENVIRONMENT A=b]) makes a GoogleTest program in build/bin. Each of
 # its cases is a test of ctest, named Suite.Case. With WHOLE, the program is a single test with the program's
 # name. That is for quick cases that start no processes, because starting the program once for each case would
@@ -15,7 +23,7 @@ function(offpath_test name)
   endif()
   add_dependencies(unit-tests ${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${OFFPATH_TOGETHER} UNITY_BUILD_BATCH_SIZE 9)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD "${OFFPATH_TOGETHER}" UNITY_BUILD_BATCH_SIZE 9)
   if(CMAKE_CROSSCOMPILING)
     # Under the emulator the program is a single test, because each start is slow.
     add_test(NAME ${name} COMMAND ${name})
