@@ -70,10 +70,10 @@ aarch64: setup
 	@[ -f build-aarch64/build.ninja ] || cmake --preset aarch64 -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
 	@JOBS=$(JOBS) scripts/build.py build-aarch64
 
-# Which lines the tests reach, by room: build-coverage/coverage.md.
+# Which lines the tests reach, by room: docs/coverage.md.
 .PHONY: coverage
-coverage: setup
-	@scripts/setup.sh tests
+coverage:
+	@scripts/setup.sh coverage
 	@scripts/coverage.sh
 
 fuzz: setup

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The one set-up step: Debian packages and the pinned Python environment in .venv. `setup.sh tests` also
-# installs what only tests need: a browser, groff, SimGrid and Slurm. Safe to run again; it does nothing when all is there.
+# installs what only tests need: a browser, groff, SimGrid and Slurm; `setup.sh coverage` gcovr, too. Safe to run
+# again; it does nothing when all is there.
 # Needs Debian 12 or a relative of it, and root or sudo only while packages are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,7 +24,10 @@ packages=(
 # Packages of services. The tests start the programs themselves, so the services stay off. On a machine with a
 # slurm.conf, which belongs to a cluster, they are not installed.
 services=()
-if [ "${1:-}" = tests ]; then
+if [ "${1:-}" = coverage ]; then
+    packages+=(gcovr)
+fi
+if [ -n "${1:-}" ]; then
     packages+=(chromium-headless-shell groff-base libsimgrid-dev)
     [ -e /etc/slurm/slurm.conf ] || services=(munge slurmctld slurmd)
 fi
@@ -73,4 +77,4 @@ python_packages() {
     echo "$wanted" >"$stamp"
 }
 python_packages offpath-setup.sha256 requirements.txt
-[ "${1:-}" != tests ] || python_packages offpath-setup-tests.sha256 requirements-tests.txt
+[ -z "${1:-}" ] || python_packages offpath-setup-tests.sha256 requirements-tests.txt

@@ -27,7 +27,7 @@ extern "C" {
 
 /* Types of elements. The last eight are pairs of a value and an index, for MINLOC and MAXLOC; they have the
  * layout of a C structure, padding included. Long doubles are those of the host. */
-typedef enum offpath_type {
+typedef enum offpath_type OFFPATH_ENUM_TYPE {
     OFFPATH_INT8 = 1,
     OFFPATH_UINT8,
     OFFPATH_INT16,
@@ -54,7 +54,7 @@ typedef enum offpath_type {
     OFFPATH_FLOAT64_FLOAT64
 } offpath_type_t;
 
-typedef enum offpath_reduction {
+typedef enum offpath_reduction OFFPATH_ENUM_TYPE {
     OFFPATH_SUM = 1,
     OFFPATH_PRODUCT,
     OFFPATH_MINIMUM,

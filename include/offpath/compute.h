@@ -42,7 +42,11 @@ typedef int (*offpath_kernel_fn)(const void* arguments, size_t argument_bytes, v
                                  const size_t* bytes, size_t count);
 
 /* How a kernel uses a buffer. The contents of an OFFPATH_OUT buffer are undefined when the kernel starts. */
-typedef enum offpath_access { OFFPATH_IN = 1, OFFPATH_OUT = 2, OFFPATH_INOUT = 3 } offpath_access_t;
+typedef enum offpath_access OFFPATH_ENUM_TYPE {
+    OFFPATH_IN = 1,
+    OFFPATH_OUT = 2,
+    OFFPATH_INOUT = 3
+} offpath_access_t;
 
 typedef struct offpath_kernel_buffer {
     void* address; /* anywhere in this process */

@@ -9,7 +9,10 @@
 extern "C" {
 #endif
 
-typedef enum offpath_threads { OFFPATH_THREADS_SINGLE = 0, OFFPATH_THREADS_MULTIPLE = 1 } offpath_threads_t;
+typedef enum offpath_threads OFFPATH_ENUM_TYPE {
+    OFFPATH_THREADS_SINGLE = 0,
+    OFFPATH_THREADS_MULTIPLE = 1
+} offpath_threads_t;
 
 /* Gathers `bytes` bytes at `mine` from every rank into `all` (size * bytes bytes, by rank). Returns 0 on
  * success. Only offpath_init calls it, equally often on every rank, with the same `bytes`. */
@@ -56,7 +59,7 @@ OFFPATH_API offpath_status_t offpath_finalize(offpath_context_h context);
 OFFPATH_API offpath_status_t offpath_context_leave_launcher(offpath_context_h context);
 
 /* How a device reaches memory of the process. */
-typedef enum offpath_back_end {
+typedef enum offpath_back_end OFFPATH_ENUM_TYPE {
     OFFPATH_BACK_END_XGVMI = 1, /* the device's network card, with the host's address */
     OFFPATH_BACK_END_MAP = 2,   /* host and device have mapped the same memory */
     OFFPATH_BACK_END_CMA = 3,   /* the proxy reads and writes the process's memory by system call */
@@ -64,7 +67,7 @@ typedef enum offpath_back_end {
 } offpath_back_end_t;
 
 /* What transfers need of the process. */
-typedef enum offpath_progress {
+typedef enum offpath_progress OFFPATH_ENUM_TYPE {
     OFFPATH_PROGRESS_NONE = 0,  /* calls of this API; no back end is of this kind today */
     OFFPATH_PROGRESS_AGENT = 1, /* a sleeping thread of the process, which wakes to copy */
     OFFPATH_PROGRESS_DEVICE = 2 /* nothing */

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-typedef enum offpath_device_state {
+typedef enum offpath_device_state OFFPATH_ENUM_TYPE {
     OFFPATH_DEVICE_SERVES = 0, /* not lost, as far as this process knows */
     OFFPATH_DEVICE_ENDED = 1,  /* lost, and it can no longer touch memory of this process */
     OFFPATH_DEVICE_SILENT = 2  /* lost, but it may still finish a copy into memory of this process */
@@ -70,7 +70,7 @@ OFFPATH_API offpath_status_t offpath_window_keep_marks(offpath_window_h window, 
  * and it checks nothing. Threads: as the context, with no other operation on the window between. */
 OFFPATH_API void offpath_window_mark_next(offpath_window_h window, uint32_t mark);
 
-typedef enum offpath_mark_state {
+typedef enum offpath_mark_state OFFPATH_ENUM_TYPE {
     OFFPATH_MARK_NOT_BEGUN = 0, /* an update has not happened; a put may be there in part */
     OFFPATH_MARK_BEGUN = 1,     /* the device ended in the middle of it */
     OFFPATH_MARK_APPLIED = 2,

@@ -37,8 +37,16 @@ extern "C" {
 #define OFFPATH_API
 #endif
 
+/* A C++ compiler may suppose that an enum without a type has no other values than those between its own. Each
+ * call of this API checks what it is given, so any int must reach it. */
+#ifdef __cplusplus
+#define OFFPATH_ENUM_TYPE : int
+#else
+#define OFFPATH_ENUM_TYPE
+#endif
+
 /* Zero is success, positive values mean "not yet", negative values are errors. */
-typedef enum offpath_status {
+typedef enum offpath_status OFFPATH_ENUM_TYPE {
     OFFPATH_OK = 0,
     OFFPATH_IN_PROGRESS = 1, /* not done yet: test or wait again */
     OFFPATH_RETRY = 2,       /* reserved: no call returns it; a call that finds no room waits */

@@ -140,7 +140,10 @@ OFFPATH_API offpath_status_t offpath_direct_compare_swap(offpath_window_h window
                                                          offpath_type_t type, uint32_t target,
                                                          uint64_t offset);
 
-typedef enum offpath_lock { OFFPATH_LOCK_SHARED = 1, OFFPATH_LOCK_EXCLUSIVE = 2 } offpath_lock_t;
+typedef enum offpath_lock OFFPATH_ENUM_TYPE {
+    OFFPATH_LOCK_SHARED = 1,
+    OFFPATH_LOCK_EXCLUSIVE = 2
+} offpath_lock_t;
 
 /* Acquires the lock of the window at `target`. Any number of ranks may hold it shared, or one rank
  * exclusively. Exclusive requests are granted in their order. A shared request waits only for an exclusive

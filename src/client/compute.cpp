@@ -31,9 +31,7 @@ std::string path_for_device(const offpath_context& context, const char* path) {
 }
 
 const char* what_is_wrong(const offpath_kernel_buffer_t& buffer) {
-    int access = 0;  // a C program may have put any number there, which the type in C++ need not have
-    std::memcpy(&access, &buffer.access, sizeof access);
-    if (access < OFFPATH_IN || access > OFFPATH_INOUT)
+    if (buffer.access < OFFPATH_IN || buffer.access > OFFPATH_INOUT)
         return "its access is none of OFFPATH_IN, OFFPATH_OUT and OFFPATH_INOUT";
     if (buffer.address == nullptr && buffer.bytes != 0) return "it has bytes and no address";
     if (buffer.bytes > schedule::max_slot_bytes) return "it is too large";

@@ -12,7 +12,7 @@ if [ "$variant" = two-proxies ]; then
     options=(--proxies 2) back_end=auto
 fi
 if [ "$variant" = rings ]; then
-    export OFFPATH_LINK=ucx UCX_TLS=posix,tcp
+    export OFFPATH_LINK=ucx UCX_TLS=sysv,tcp
 fi
 if [ "$variant" = remote ] || [ "$variant" = rings ]; then
     listen_options

@@ -119,7 +119,7 @@ TEST(Processes, AHostThatGivesUpItsEndIsWrittenNoMore) {
 }
 
 TEST(Processes, AgentIsQuietWhenIdle) {
-    for (const Way& way : {tcp_way(), ucx_way(), rings_way(ucx_way(), "rings", "posix")}) {
+    for (const Way& way : {tcp_way(), ucx_way(), rings_way(ucx_way(), "rings", "sysv")}) {
         Joined joined(way);
         std::vector<std::byte> from(1 << 20), to(1 << 20);
         ASSERT_EQ(joined.staged(memory::StagingDirection::to_device, from.data(), to.data(), to.size()),

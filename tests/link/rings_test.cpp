@@ -51,7 +51,7 @@ struct WithDevice {
 TEST(Rings, CompletionsAreFoundWithoutProgress) {
     if (offpath::test::emulated())
         GTEST_SKIP() << "UCX's shared memory between two threads stalls under qemu's user mode";
-    const Setting way("OFFPATH_LINK", "ucx"), tls("UCX_TLS", "posix,tcp"), rings("OFFPATH_RINGS", nullptr);
+    const Setting way("OFFPATH_LINK", "ucx"), tls("UCX_TLS", "sysv,tcp"), rings("OFFPATH_RINGS", nullptr);
     WithDevice joined;
     ASSERT_EQ(joined.host->rings(), "remote memory");
     ASSERT_TRUE(joined.client->begin_progress());
@@ -95,8 +95,8 @@ TEST(Rings, CompletionsAreFoundWithoutProgress) {
 // A completion that comes while a thread goes to sleep must not be missed: that sleep would last until the
 // test gives up.
 TEST(Rings, NobodySleepsOn) {
-    for (const char* tls : {"posix", "tcp"}) {
-        if (offpath::test::emulated() && std::string(tls) == "posix") continue;  // as in all_ways()
+    for (const char* tls : {"sysv", "tcp"}) {
+        if (offpath::test::emulated() && std::string(tls) == "sysv") continue;  // as in all_ways()
         Joined joined(rings_way(ucx_way(), "rings", tls));
         constexpr std::uint32_t rounds = 500;
         constexpr std::uint64_t patience_ns = 60'000'000'000;
@@ -150,7 +150,7 @@ TEST(Rings, NobodySleepsOn) {
 }
 
 TEST(Rings, EitherSideMayRefuse) {
-    const Setting way("OFFPATH_LINK", "ucx"), tls("UCX_TLS", "posix,tcp");
+    const Setting way("OFFPATH_LINK", "ucx"), tls("UCX_TLS", "sysv,tcp");
     {
         const Setting host("OFFPATH_RINGS", "messages");
         WithDevice joined;
@@ -158,7 +158,7 @@ TEST(Rings, EitherSideMayRefuse) {
         EXPECT_EQ(joined.call(), Status::ok);
     }
     // Only the device works here.
-    auto [device, host] = rings_way(ucx_way(), "one_side", "posix").make_one_sided();
+    auto [device, host] = rings_way(ucx_way(), "one_side", "sysv").make_one_sided();
     auto [device_side, host_side] = ucx_way().make();
     const auto links = make_device_links(std::move(device_side), nullptr);
     std::unique_ptr<HostLink> link;
@@ -187,7 +187,7 @@ TEST(Rings, AutomaticWhereTheyArePassive) {
         EXPECT_NE(one_sided, nullptr) << note;
     }
     {
-        const Setting tls("UCX_TLS", "posix,tcp"), rings("OFFPATH_RINGS", "auto");
+        const Setting tls("UCX_TLS", "sysv,tcp"), rings("OFFPATH_RINGS", "auto");
         EXPECT_EQ(make_rings("lo", one_sided, note), Status::ok);
         ASSERT_NE(one_sided, nullptr) << note;
         EXPECT_EQ(one_sided->describe().find("tcp"), std::string::npos) << "writes wherever a peer says";
@@ -203,8 +203,9 @@ class Scribbler {
     Scribbler(const std::vector<std::byte>& both) {
         std::string problem;
         transport::UcxConfig config;
-        config.tls = "posix";
-        EXPECT_EQ(transport::make_ucx_one_sided(config, side_, problem), Status::ok) << problem;
+        config.tls = "sysv";
+        if (transport::make_ucx_one_sided(config, side_, problem) != Status::ok)
+            throw std::runtime_error(problem);
         EXPECT_EQ(side_->attach(split_address_and_key(both).key, window_), Status::ok);
     }
     ~Scribbler() { window_.reset(); }
@@ -222,7 +223,7 @@ class Scribbler {
 
 TEST(RingsMalformed, APositionBeyondWhatWasPostedEndsTheLink) {
     for (const std::uint64_t lie : {std::uint64_t{1}, std::uint64_t{1} << 40, UINT64_MAX}) {
-        Joined joined(rings_way(loopback_way("loopback", {}), "rings", "posix"));
+        Joined joined(rings_way(loopback_way("loopback", {}), "rings", "sysv"));
         std::string why;
         ASSERT_FALSE(joined.client->lost(why));
         Scribbler device(joined.host->address());
@@ -234,7 +235,7 @@ TEST(RingsMalformed, APositionBeyondWhatWasPostedEndsTheLink) {
 }
 
 TEST(RingsMalformed, WordsThatAreNoStatusAreErrors) {
-    Joined joined(rings_way(loopback_way("loopback", {}), "rings", "posix"));
+    Joined joined(rings_way(loopback_way("loopback", {}), "rings", "sysv"));
     Scribbler device(joined.host->address());
     std::mt19937_64 random(7);
     for (int i = 0; i < 2000; ++i) {
@@ -248,7 +249,7 @@ TEST(RingsMalformed, WordsThatAreNoStatusAreErrors) {
 
 // The worst that a host can do is to make the device send messages.
 TEST(RingsMalformed, AnyWordInTheDevicesWindowIsTaken) {
-    Joined joined(rings_way(loopback_way("loopback", {}), "rings", "posix"));
+    Joined joined(rings_way(loopback_way("loopback", {}), "rings", "sysv"));
     Scribbler host(joined.link->address());
     std::mt19937_64 random(8);
     for (std::uint32_t slot = 0; slot < 200; ++slot) {
@@ -266,7 +267,7 @@ TEST(RingsMalformed, AnyWordInTheDevicesWindowIsTaken) {
 // Both halves of a client's offer come from outside. Any mistake in them is an error, or makes completions
 // messages.
 TEST(RingsMalformed, KeysThatAreNoneAreRefused) {
-    auto [device, host] = rings_way(loopback_way("loopback", {}), "rings", "posix").make_one_sided();
+    auto [device, host] = rings_way(loopback_way("loopback", {}), "rings", "sysv").make_one_sided();
     auto& hub = make_hub();
     const auto links = make_device_links(hub.join(), std::move(device));
     const auto client = hub.join();

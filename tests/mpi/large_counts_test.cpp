@@ -11,6 +11,7 @@
 #if MPI_VERSION < 4
 
 int main() {
+    std::puts("skipped: this MPI has no large counts");
     return 77;
 }
 

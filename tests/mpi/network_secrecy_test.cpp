@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
     int allowed = listener.allowed() ? 1 : 0;
     PMPI_Bcast(&allowed, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (allowed == 0) {
-        if (rank == 0) std::printf("listening to packets needs CAP_NET_RAW\n");
+        if (rank == 0) std::puts("skipped: listening to packets needs CAP_NET_RAW");
         MPI_Finalize();
         return 77;
     }

@@ -16,6 +16,7 @@ TESTS = f"""
 add_test(fine sh -c "test -n \\"$TMPDIR\\" && test -z \\"$(ls -A \\"$TMPDIR\\")\\" && echo x >$TMPDIR/mine")
 add_test(lost sh -c "echo this is why; exit 3")
 add_test(lacking sh -c "echo 'run.sh: skipped: no right to do it'; echo more; exit 77")
+add_test(silent sh -c "echo more; exit 77")
 add_test(refuses sh -c "echo 'four is not in range'; exit 1")
 add_test(gtest sh -c "printf '[ RUN ] A.B\\\\nfile.cpp:3: Skipped\\\\nthis kernel has none\\\\n\\\\n\
 [  SKIPPED ] A.B (0 ms)\\\\n[       OK ] A.C (7 ms)\\\\n'")
@@ -24,7 +25,7 @@ add_test(hangs sh -c "sleep {LONG}")
 add_test(orphan sh -c "setsid {sys.executable} -c '{SPIN}' & sleep 0.1")
 add_test(long.one false)
 add_test(mpich.one false)
-set_tests_properties(lacking PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(lacking silent PROPERTIES SKIP_RETURN_CODE 77)
 set_tests_properties(refuses PROPERTIES PASS_REGULAR_EXPRESSION "not in range")
 set_tests_properties(hangs PROPERTIES TIMEOUT 1)
 set_tests_properties(long.one PROPERTIES LABELS long)
@@ -58,10 +59,11 @@ def test_what_failed_is_said_at_once_and_again_at_the_end(run):
     assert "  lost: ended with 3\n    make one TEST='^lost$'\n" in ours
     assert {name for name, result in results.items() if result["outcome"] == "failed"} == {
         "lost",
+        "silent",
         "leaves",
         "hangs",
     }
-    assert done.stdout.splitlines()[-1] == "4 passed, 3 failed, 2 skipped"
+    assert done.stdout.splitlines()[-1] == "4 passed, 4 failed, 2 skipped"
 
 
 def test_skipped_tests_and_cases_are_counted_by_reason(run):
@@ -69,6 +71,7 @@ def test_skipped_tests_and_cases_are_counted_by_reason(run):
     table = run[0].stdout.partition("\nskipped:\n")[2].partition("\n\n")[0]
     assert sorted(table.split("\n")) == ["     1  no right to do it", "     1  this kernel has none"]
     assert results["gtest"]["outcome"] == "passed"
+    assert results["silent"]["why"] == "ended with 77, which skips, and said no reason"
 
 
 def test_a_test_leaves_no_process(run):

@@ -24,7 +24,12 @@ def _outcome(test: Test, kept: dict, output: str, cases: tuple[Part, ...]) -> tu
     if code is None:
         return Outcome.FAILED, f"took longer than {test.limit_s:g} s"
     if code == test.skip_code and code is not None:
-        return Outcome.SKIPPED, reason(output)
+        why = reason(output)
+        return (
+            (Outcome.SKIPPED, why)
+            if why
+            else (Outcome.FAILED, f"ended with {code}, which skips, and said no reason")
+        )
     if test.says is not None:
         found = re.search(test.says, output) is not None
         return (Outcome.PASSED, "") if found else (Outcome.FAILED, f"did not say {test.says!r}")
@@ -40,10 +45,9 @@ def _outcome(test: Test, kept: dict, output: str, cases: tuple[Part, ...]) -> tu
 
 
 def reason(output: str) -> str:
-    """Why a test was skipped, in its own words: a line with "skipped: WHY", or its last line."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    said = next((found[1] for line in lines if (found := _SAID.search(line))), None)
-    return neutral(said or (lines[-1] if lines else "no reason given"))
+    """Why a test was skipped, from its line "skipped: WHY". Empty if it has none."""
+    said = _SAID.search(output)
+    return neutral(said[1]) if said else ""
 
 
 def neutral(text: str) -> str:

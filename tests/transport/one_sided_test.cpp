@@ -46,7 +46,7 @@ class Windows : public testing::TestWithParam<std::string> {
     std::unique_ptr<Window> window_;
     std::unique_ptr<RemoteWindow> remote_;
 };
-INSTANTIATE_TEST_SUITE_P(Tls, Windows, testing::Values("posix", "sysv", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Tls, Windows, testing::Values("sysv", "tcp"),
                          [](const auto& each) { return each.param; });
 
 TEST_P(Windows, WhatIsPutArrives) {
@@ -97,7 +97,7 @@ TEST_P(Windows, EndWhileSomethingIsUnderWay) {
 
 TEST(Passive, SharedMemoryIsAndTcpIsNot) {
     std::string note;
-    EXPECT_TRUE(puts_are_passive(config_of("posix"), note)) << note;
+    EXPECT_TRUE(puts_are_passive(config_of("sysv"), note)) << note;
     EXPECT_TRUE(note.starts_with("passive")) << note;
     EXPECT_FALSE(puts_are_passive(config_of("tcp"), note)) << note;
     EXPECT_TRUE(note.starts_with("not passive")) << note;

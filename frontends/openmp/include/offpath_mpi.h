@@ -17,7 +17,15 @@ extern "C" {
 #pragma omp begin declare target
 #endif
 
-typedef enum offpath_end {
+#ifndef OFFPATH_ENUM_TYPE /* as in offpath/types.h */
+#ifdef __cplusplus
+#define OFFPATH_ENUM_TYPE : int
+#else
+#define OFFPATH_ENUM_TYPE
+#endif
+#endif
+
+typedef enum offpath_end OFFPATH_ENUM_TYPE {
     OFFPATH_END_ALIKE = 0, /* hosts for a host, devices for a region; the default */
     OFFPATH_END_OTHER = 1  /* devices for a host, hosts for a region */
 } offpath_end_t;
