@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import traceback
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -27,10 +28,13 @@ SOURCE_ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 
 
+def _as(user: int | None) -> list[str]:
+    return ["setpriv", f"--reuid={user}", "--clear-groups"] if user is not None else []
+
+
 def command(*arguments: str, user: int | None = None) -> list[str]:
     """The offpath command line, for another user if `user` is given."""
-    prefix = ["setpriv", f"--reuid={user}", "--clear-groups"] if user is not None else []
-    return [*prefix, sys.executable, "-m", "offpath", *arguments]
+    return [*_as(user), sys.executable, "-m", "offpath", *arguments]
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -101,6 +105,26 @@ def namespaces() -> None:
         sandbox.probe()
     except NamespacesUnavailable as error:
         pytest.skip(f"no emulated clusters here: {error}")
+
+
+@cache
+def _no_namespaces_of(user: int) -> str:
+    done = subprocess.run(
+        [*_as(user), "unshare", "--user", "--map-root-user", "true"], capture_output=True, text=True
+    )
+    return done.stderr.strip() if done.returncode != 0 else ""
+
+
+@pytest.fixture(
+    params=[pytest.param(None, id="self"), pytest.param(NOBODY, id="unprivileged")]
+    if os.geteuid() == 0
+    else [pytest.param(None, id="self")]
+)
+def user(request) -> int | None:
+    """Who runs a lab: this user and, for root, also a user without rights."""
+    if request.param is not None and (why := _no_namespaces_of(request.param)):
+        pytest.skip(f"no emulated clusters for an ordinary user: {why}")
+    return request.param
 
 
 @pytest.fixture(scope="session")

@@ -13,16 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from conftest import NOBODY, command, environment, eventually, traces
+from conftest import command, environment, eventually, traces
 from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
 from offpath.lab import cgroup, cluster, launcher, mpi, owner
 
 pytestmark = pytest.mark.usefixtures("namespaces")
 
-USERS = [pytest.param(None, id="self")] + (
-    [pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []
-)
 SENDER = """
 import json, os, socket, sys, time
 size = 50_000_000
@@ -48,7 +45,6 @@ else:
 """
 
 
-@pytest.mark.parametrize("user", USERS)
 def test_nodes_have_names_and_networks_of_their_own(offpath, user):
     done = offpath(
         "lab",
@@ -70,7 +66,6 @@ def test_nodes_have_names_and_networks_of_their_own(offpath, user):
     assert "2 nodes x 2 ranks" in done.stderr
 
 
-@pytest.mark.parametrize("user", USERS)
 def test_links_are_shaped_where_path_has_no_sbin(offpath, user):
     """As an ordinary user's PATH on Debian, where `tc` is in /usr/sbin."""
     arguments = ["--nodes", "2", "--link", "1gbit", "--offload", "off", "--", "true"]
@@ -286,7 +281,6 @@ def test_run_that_takes_too_long_is_ended_with_its_ranks(offpath):
     assert not traces("987654")
 
 
-@pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_after_a_signal(number, user, tmp_path):
     marker = f"seconds-{os.getpid()}-{number}-{user}"

@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import NOBODY, command, environment, eventually, traces
+from conftest import command, environment, eventually, traces
 
 pytestmark = pytest.mark.usefixtures("namespaces")
 
-USERS = [pytest.param(None, id="self")] + (
-    [pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []
-)
 LINK, PCIE = 100e6, 400e6
 
 # Listens on the host-device link for its host, and on the network for everybody. Sends on either what is
@@ -141,7 +138,6 @@ def bits_per_s(*transfers: dict) -> float:
     )
 
 
-@pytest.mark.parametrize("user", USERS)
 def test_devices_have_machines_links_and_keys_of_their_own(offpath, stand_in, user):
     done = offpath(
         "lab",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import NOBODY, eventually, traces
+from conftest import eventually, traces
 from offpath.errors import OffpathError
 
 MEGA = 2**20
@@ -45,11 +45,6 @@ def test_offloaded_data_is_right_and_crosses_the_links(offpath, namespaces, benc
             assert 5 * MEGA < node["sent"] < 6 * MEGA
 
 
-@pytest.mark.parametrize(
-    "user",
-    [pytest.param(None, id="self")]
-    + ([pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []),
-)
 def test_remote_devices_move_the_same_bytes_and_the_links_are_counted_apart(offpath, namespaces, bench, user):
     # Not below pytest's own directory: a pytest that starts meanwhile closes that to other users.
     with tempfile.TemporaryDirectory(prefix="offpath-test-") as directory:

@@ -1,17 +1,9 @@
 """OpenSHMEM programs on nodes with names and networks of their own, and with devices that share no memory
 with them."""
 
-import os
-
 import pytest
 
-from conftest import NOBODY
-
 pytestmark = pytest.mark.usefixtures("namespaces", "build")
-
-USERS = [pytest.param(None, id="self")] + (
-    [pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []
-)
 
 
 def run(offpath, build, program: str, *options: str, user: int | None = None) -> str:
@@ -35,7 +27,6 @@ def run(offpath, build, program: str, *options: str, user: int | None = None) ->
     return done.stdout
 
 
-@pytest.mark.parametrize("user", USERS)
 def test_data_move_within_and_between_nodes(offpath, build, user):
     assert "4 PEs: all right" in run(offpath, build, "shmem_core_test", "--ranks-per-node", "2", user=user)
 

@@ -95,3 +95,5 @@ def test_other_sets_of_tests_are_left_out_unless_asked_for(run):
     assert "long.one FAILED" in suite(build, "-R", "^long").stdout
     nothing = suite(build, "-R", "nowhere")
     assert nothing.returncode == 2 and "no test" in nothing.stderr
+    nowhere = suite(build / "nowhere")
+    assert nowhere.returncode == 2 and "no configured build" in nowhere.stderr

@@ -7,15 +7,12 @@ import types
 
 import pytest
 
-from conftest import NOBODY, SOURCE_ROOT
+from conftest import SOURCE_ROOT
 from offpath.commands import options
 from offpath.errors import OffpathError
 from offpath.lab import turns
 from offpath.lab.placement import NodePlacement
 
-USERS = [pytest.param(None, id="self")] + (
-    [pytest.param(NOBODY, id="unprivileged")] if os.geteuid() == 0 else []
-)
 # Turns of 0.2 ms end 1000 times while a rank computes for 0.2 s of its core's time, whatever else runs there.
 # The kernel's own turns take a millisecond or more.
 OFTEN = 400
@@ -89,7 +86,6 @@ def test_what_is_no_turn_is_refused(offpath):
 
 
 @pytest.mark.usefixtures("namespaces")
-@pytest.mark.parametrize("user", USERS)
 def test_ranks_on_one_core_lose_it_often(offpath, slices, user):
     # Two ranks for each core that hosts may have, so that every core is shared.
     ranks = max(2, len(os.sched_getaffinity(0)))

@@ -2,7 +2,8 @@
 
 python -m suite BUILD [--set test|rest|units|long] [-R NAME] [--only compiled|command] [--times N]
 
-Run from the folder `tests`. Exits with 1 if a test failed, and with 2 if no test has the name.
+Run from the folder `tests`; BUILD is below the repository. Exits with 1 if a test failed, and with 2 if
+there is no such build, or no test has the name.
 """
 
 import argparse
@@ -22,6 +23,9 @@ from suite.progress import Progress
 def main() -> int:
     options = _parser().parse_args()
     build = (plan.ROOT / options.build).resolve()
+    if not (build / "CTestTestfile.cmake").is_file():
+        print(f"suite: {build} is no configured build", file=sys.stderr)
+        return 2
     # Open MPI refuses to run as root unless these are set. Tests are often run in containers.
     os.environ |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     _sanitizers(build)

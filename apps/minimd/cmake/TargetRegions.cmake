@@ -25,6 +25,11 @@ endif()
 set(target_library ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libminimd-target.so)
 set(source ${CMAKE_CURRENT_SOURCE_DIR}/offpath/target_regions.cpp)
 set(device -Xoffload-linker-x86_64-pc-linux-gnu)
+# Kernels that GCC's counters are in need its library of counters, which clang has none of.
+set(counters)
+if("${CMAKE_CXX_FLAGS}" MATCHES "--coverage")
+  set(counters -lgcov ${device} -lgcov)
+endif()
 # The device's image is linked like the library: GCC's kernels, then Highway's library.
 add_custom_command(OUTPUT ${target_library}
   COMMAND ${CMAKE_COMMAND} -E env OFFPATH_DEVICE_ARCHITECTURES=x86_64 ${MINIMD_OFFPATH_CLANG}
@@ -32,7 +37,7 @@ add_custom_command(OUTPUT ${target_library}
     -I${apps} "-I$<JOIN:$<TARGET_PROPERTY:offpath::offpath,INTERFACE_INCLUDE_DIRECTORIES>,;-I>"
     ${source} $<TARGET_OBJECTS:minimd_device_kernels> $<TARGET_FILE:minimd_kernels> -lhwy
     "${device};$<JOIN:$<TARGET_OBJECTS:minimd_device_kernels>,;${device};>" ${device} $<TARGET_FILE:minimd_kernels>
-    -Wl,--exclude-libs,ALL -o ${target_library}
+    ${counters} -Wl,--exclude-libs,ALL -o ${target_library}
   DEPENDS ${source} offpath/target_regions.h offpath/runtime_kernels.h minimd_device_kernels $<TARGET_OBJECTS:minimd_device_kernels> minimd_kernels
   COMMAND_EXPAND_LISTS VERBATIM)
 add_custom_target(minimd-target ALL DEPENDS ${target_library})
