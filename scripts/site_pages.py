@@ -27,7 +27,7 @@ SECTIONS: dict[str, list[str]] = {
         "docs/memory.md", "docs/security.md", "docs/fault-campaign.md",
     ],
     "Prediction": ["docs/models.md", "docs/simulation.md", "docs/reproduction.md"],
-    "Project": ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
+    "Project": ["CONTRIBUTING.md", "docs/coverage.md", "SECURITY.md", "CHANGELOG.md"],
 }  # fmt: skip
 # Pages with a name of their own on the site. Two pages of the repository are called security.
 NAMES = {"README.md": "index.md", "SECURITY.md": "security-policy.md"}
