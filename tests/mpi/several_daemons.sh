@@ -21,6 +21,6 @@ timeout -k 5 "${LIMIT_S:-100}" "$launch" "$ranks" sh -c 'export OFFPATH_DIR=$1/$
     [ -z "${OFFPATH_KEY_FILE:-}" ] || export OFFPATH_DEVICES=127.0.0.1:$(cat "$OFFPATH_DIR"/*.port); shift 4; exec "$@"' \
     sh "$dir" "$daemons_wanted" "$ranks" "$preload" "$program" "$@" >"$dir/job.log" 2>&1
 result=$?
+cat "$dir/job.log"
 [ "$result" -eq 77 ] && exit 77
 [ "$result" -eq 0 ] || fail "$(basename "$program") ended with $result"
-cat "$dir/job.log"
