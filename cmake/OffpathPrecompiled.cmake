@@ -1,5 +1,5 @@
 # The headers of libraries, compiled once for all targets of the tree. Programs have them once more with JSON, also with
-# OpenMP, and with the command line where they have one; tests with those of GoogleTest and less optimization.
+# OpenMP; tests with those of GoogleTest and less optimization.
 
 # offpath_precompiled(NAME HEADERS...): the target that the precompiled headers NAME are made with.
 function(offpath_precompiled name)
@@ -43,20 +43,6 @@ function(offpath_own_code result)
   endif()
 endfunction()
 
-# offpath_includes(RESULT TEXT FOLDER SOURCES...): whether one of the sources, which stand in FOLDER, includes TEXT.
-function(offpath_includes result text folder)
-  set(${result} OFF PARENT_SCOPE)
-  foreach(source ${ARGN})
-    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${folder})
-    if(EXISTS ${source} AND NOT IS_DIRECTORY ${source})
-      file(STRINGS ${source} found REGEX "#include ${text}" LIMIT_COUNT 1)
-      if(found)
-        set(${result} ON PARENT_SCOPE)
-      endif()
-    endif()
-  endforeach()
-endfunction()
-
 # offpath_use_precompiled(DIRECTORY): gives the headers to all C++ targets in DIRECTORY and below.
 function(offpath_use_precompiled directory)
   get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
@@ -84,13 +70,10 @@ function(offpath_use_precompiled directory)
       endif()
     endforeach()
     set(header offpath_precompiled)
-    offpath_includes(commands "<CLI/" ${folder} ${sources})
     if("${options}" MATCHES "-fopenmp")
       set(header offpath_precompiled_openmp)
     elseif("${options}" MATCHES "-O1")
       set(header offpath_precompiled_tests)
-    elseif(commands)
-      set(header offpath_precompiled_commands)
     elseif(directory MATCHES "^${PROJECT_SOURCE_DIR}/(apps|bench|sim|tests/campaign)")
       set(header offpath_precompiled_programs)
     endif()
@@ -113,9 +96,6 @@ if(OFFPATH_TOGETHER)
   foreach(name offpath_precompiled_programs offpath_precompiled_openmp)
     offpath_precompiled(${name} ${standard_headers} <fmt/format.h> <spdlog/spdlog.h> <nlohmann/json.hpp>)
   endforeach()
-  # Every file that sees CLI11 takes seconds to compile: it makes objects of its validators.
-  offpath_precompiled(offpath_precompiled_commands ${standard_headers} <fmt/format.h> <spdlog/spdlog.h> <nlohmann/json.hpp>
-    ${CMAKE_CURRENT_LIST_DIR}/precompiled/command_line.h)
   target_compile_options(offpath_precompiled_openmp PRIVATE -fopenmp)
   offpath_precompiled(offpath_precompiled_tests ${standard_headers} <fmt/format.h> <spdlog/spdlog.h> <gtest/gtest.h>)
   target_compile_options(offpath_precompiled_tests PRIVATE -O1)

@@ -6,13 +6,13 @@
 //   tests/device_ranks/mpmd.sh 1 2 1 labels build/bin/example-device-ranks-share --bodies 2000
 #include <offpath/device_ranks.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "command_line/command_line.h"
 #include "support/mpi_program.h"
 
 namespace {
@@ -258,17 +258,17 @@ int run(const Options& options, const World& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Hosts and devices share the work on N bodies by their measured speed.",
+    cli::App app("Hosts and devices share the work on N bodies by their measured speed.",
                  "example-device-ranks-share");
     Options options;
     app.add_option("--bodies", options.bodies, "Bodies")
-        ->check(CLI::Range(2, 1000000))
+        ->check(cli::Range(2, 1000000))
         ->capture_default_str();
     app.add_option("--steps", options.steps, "Time steps")
-        ->check(CLI::Range(1, 1000000))
+        ->check(cli::Range(1, 1000000))
         ->capture_default_str();
     app.add_option("--rebalance", options.rebalance, "Steps from one dealing out of the bodies to the next")
-        ->check(CLI::Range(1, 1000000))
+        ->check(cli::Range(1, 1000000))
         ->capture_default_str();
     return mpi_support::run_mpi_program(argc, argv, app,
                                         [&](const World& world) { return run(options, world); });

@@ -38,11 +38,12 @@ OUTSIDE = {
     "frontends/trace": {"base", "trace"},
     "frontends/shmem": {"base"},
     "frontends/openmp": {"base", "memory", "target", "target_program"},
-    "apps": set(),
-    "examples": set(),
+    "apps": {"command_line"},
+    "examples": {"command_line"},
     "sim": {
         "base",
         "collectives",
+        "command_line",
         "engine",
         "engine_messages",
         "engine_mover",
@@ -57,6 +58,7 @@ OUTSIDE = {
 }
 # One line for each room in the table.
 PURPOSE = {
+    "command_line": "options, flags and help of programs; only this room sees CLI11",
     "base": "status, log, settings, clock, completions, descriptors, fields of records",
     "trace": "records of what a process does, in memory mapped from a file",
     "schedule": "ops, builder, validator, wire form, GOAL export",

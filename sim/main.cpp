@@ -1,5 +1,6 @@
 // offpath-sim: simulates a pattern of communication on a platform, with the product's engine. Prints one JSON
 // object. `offpath sim` runs it.
+#include "command_line/command_line.h"
 #include "schedule/goal.h"
 #include "sim/profile/command.h"
 #include "sim/profile/profile.h"
@@ -9,7 +10,6 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -151,42 +151,43 @@ nlohmann::json run_what(const Options& options, const Platform& platform) {
     return options.points.empty() ? simulate(options, platform) : simulate_points(options, platform);
 }
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(cli::App& app, Options& options) {
     const std::map<std::string, EngineKind> engines{{"host", EngineKind::host},
                                                     {"offpath", EngineKind::offpath}};
     const std::map<std::string, Sharing> sharings{{"fifo", Sharing::fifo}, {"fair", Sharing::fair}};
     std::vector<std::string> patterns(pattern_names().begin(), pattern_names().end());
     app.add_option("--platform", options.platform, "File with the figures of the machine")->required();
-    app.add_option("--nodes", options.shape.nodes)->check(CLI::Range(1, 65536))->capture_default_str();
+    app.add_option("--nodes", options.shape.nodes)->check(cli::Range(1, 65536))->capture_default_str();
     app.add_option("--ranks-per-node", options.shape.ranks_per_node)
-        ->check(CLI::Range(1, 1024))
+        ->check(cli::Range(1, 1024))
         ->capture_default_str();
     app.add_option("--proxies", options.proxies,
                    "Proxies of a node; 0: one a device core, at most one a rank")
-        ->check(CLI::Range(0, 1024));
-    auto* what = app.add_option_group("what")->require_option(1);
-    what->add_option("--pattern", options.measure.pattern)->check(CLI::IsMember(patterns));
+        ->check(cli::Range(0, 1024));
+    auto* what = app.add_option_group("what");
+    what->require_option(1);
+    what->add_option("--pattern", options.measure.pattern)->check(cli::IsMember(patterns));
     what->add_option("--program", options.program, "Replay the profile in this folder");
     what->add_option("--points", options.points, "PATTERN:BYTES, with commas, one after the other")
         ->delimiter(',');
     app.add_flag("--alone", options.measure.only_alone, "Measure the pattern alone, without computations");
     app.add_option("--pause", options.measure.pause_s, "Seconds of rest before each repetition")
-        ->check(CLI::Range(0.0, 1e4));
+        ->check(cli::Range(0.0, 1e4));
     app.add_option("--bytes", options.measure.bytes)
-        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 36));
-    app.add_option("--engine", options.shape.engine)->transform(CLI::CheckedTransformer(engines));
+        ->check(cli::Range(std::uint64_t{0}, std::uint64_t{1} << 36));
+    app.add_option("--engine", options.shape.engine)->transform(cli::CheckedTransformer(engines));
     app.add_option("--topology", options.topology)->capture_default_str();
-    app.add_option("--sharing", options.shape.sharing)->transform(CLI::CheckedTransformer(sharings));
+    app.add_option("--sharing", options.shape.sharing)->transform(cli::CheckedTransformer(sharings));
     app.add_option("--iterations", options.measure.iterations)
-        ->check(CLI::Range(1, 1000))
+        ->check(cli::Range(1, 1000))
         ->capture_default_str();
     app.add_option("--compute", options.measure.compute_s,
                    "Seconds of each rank; default: as the pattern alone")
-        ->check(CLI::Range(0.0, 1e4));
+        ->check(cli::Range(0.0, 1e4));
     app.add_option("--skew", options.measure.skew_s, "Seconds between the first and the last rank to begin")
-        ->check(CLI::Range(0.0, 1e4));
+        ->check(cli::Range(0.0, 1e4));
     app.add_option("--noise", options.measure.noise, "Standard deviation of computations, as a share")
-        ->check(CLI::Range(0.0, 1.0));
+        ->check(cli::Range(0.0, 1.0));
     app.add_option("--seed", options.shape.seed)->capture_default_str();
     app.add_option("--goal", options.goal, "Also write the pattern in GOAL, which LogGOPSim reads");
     app.add_flag("--verify", options.shape.moves_data, "Move real bytes, and check them");
@@ -194,10 +195,10 @@ void add_options(CLI::App& app, Options& options) {
 }
 
 int run(int argc, char** argv) {
-    CLI::App app("Simulates a pattern of communication on a platform, with offpath's engine.");
+    cli::App app("Simulates a pattern of communication on a platform, with offpath's engine.");
     Options options;
     add_options(app, options);
-    CLI11_PARSE(app, argc, argv);
+    if (const std::optional<int> code = app.parse_or_exit(argc, argv)) return *code;
     try {
         const Platform platform = parse_platform(options.platform, contents(options.platform));
         options.shape.topology = parse_topology(options.topology, options.shape.nodes);

@@ -5,7 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include "bspmm/reference.h"
 #include "bspmm/report.h"
 #include "bspmm/variants.h"
+#include "command_line/command_line.h"
 #include "support/mpi_program.h"
 #include "support/output_file.h"
 
@@ -36,44 +36,45 @@ struct Options {
     std::string json;
 };
 
-void declare(CLI::App& app, Options& options) {
+void declare(cli::App& app, Options& options) {
     std::vector<std::string> names;
     std::string said = "How tiles, units and sums travel:";
     for (const Variant& variant : variants()) {
         names.push_back(variant.name);
         said += "\n  " + variant.name + ": " + variant.summary;
     }
-    app.add_option_function<std::string>(
+    app.add_option_function(
            "--variant",
            [&options](const std::string& name) {
                for (const Variant& variant : variants())
                    if (variant.name == name) options.variant = &variant;
            },
            said)
-        ->check(CLI::IsMember(names))
+        ->check(cli::IsMember(names))
         ->required();
     app.add_option("--mesh", options.shape.mesh, "Tiles in a row and in a column of each matrix")
-        ->check(CLI::Range(1, 1024))
+        ->check(cli::Range(1, 1024))
         ->capture_default_str();
     app.add_option("--tile", options.shape.tile, "Numbers in a row and in a column of a tile")
-        ->check(CLI::Range(1, 8192))
+        ->check(cli::Range(1, 8192))
         ->capture_default_str();
     app.add_option("--sparsity", options.shape.sparsity,
                    "Share of zero tiles in A and B, at random (default: the mini-app's dense blocks)")
-        ->check(CLI::Validator(
+        ->check(cli::Validator(
             [](const std::string& text) {
-                double share = 0;
-                const bool read = CLI::detail::lexical_cast(text, share);
-                return read && share >= 0 && share < 1 ? std::string() : "use 0 or more, less than 1";
+                char* end = nullptr;
+                const double share = std::strtod(text.c_str(), &end);
+                return !text.empty() && *end == 0 && share >= 0 && share < 1 ? std::string()
+                                                                             : "use 0 or more, less than 1";
             },
             "in [0, 1)"));
     app.add_option("--seed", options.shape.seed, "Seed of the values and of random zero tiles")
         ->capture_default_str();
     app.add_option("--lookahead", options.lookahead,
                    "Units whose tiles are under way while one is computed (default: by variant)")
-        ->check(CLI::Range(0, 64));
+        ->check(cli::Range(0, 64));
     app.add_option("--iterations", options.iterations, "Multiplications; medians are reported")
-        ->check(CLI::Range(1, 100000))
+        ->check(cli::Range(1, 100000))
         ->capture_default_str();
     app.add_flag("--warm-up,!--no-warm-up", options.warm_up,
                  "Some units before, which are not timed (default: yes)");
@@ -262,7 +263,7 @@ int start(const Options& options) {
 }  // namespace bspmm
 
 int main(int argc, char** argv) {
-    CLI::App app("Block-sparse matrix multiplication: get tiles, multiply, add to C.", "bspmm");
+    cli::App app("Block-sparse matrix multiplication: get tiles, multiply, add to C.", "bspmm");
     bspmm::Options options;
     bspmm::declare(app, options);
     // Every process parses the command line before there are ranks; only one of them prints.
@@ -270,8 +271,8 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
         return bspmm::start(options);
-    } catch (const CLI::ParseError& error) {
-        const bool asked_for_help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+    } catch (const cli::ParseError& error) {
+        const bool asked_for_help = error.exit_code() == 0;
         if (speaks) app.exit(error);
         return asked_for_help ? 0 : bspmm::usage_exit;
     } catch (const mpi_support::UsageError& error) {

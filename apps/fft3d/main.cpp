@@ -1,9 +1,10 @@
 // fft3d: forward and inverse 3-D Fourier transforms of several variables on a 2-D pencil decomposition. The
 // MPI_Ialltoallv of one variable overlaps with the local transforms of the others. A plain MPI program.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "command_line/command_line.h"
 #include "fft3d/fields.h"
 #include "fft3d/pipeline.h"
 #include "fft3d/workload.h"
@@ -34,34 +35,34 @@ struct Options {
     mpi_support::Allocator allocator = mpi_support::Allocator::kMalloc;
 };
 
-void declare(CLI::App& app, Options& options) {
+void declare(cli::App& app, Options& options) {
     app.add_option("--n", options.n, "Grid points: N for a cube, or NXxNYxNZ; need not divide evenly")
         ->capture_default_str();
     app.add_option(
            "--problem", options.problem,
            "transform: forward and back again. schroedinger: in between, one time step of the nonlinear "
            "Schroedinger equation for each variable, a wave function (split-step Fourier)")
-        ->check(CLI::IsMember({"transform", "schroedinger"}))
+        ->check(cli::IsMember({"transform", "schroedinger"}))
         ->capture_default_str();
     app.add_option("--variables", options.variables, "Variables transformed in each iteration")
-        ->check(CLI::Range(1, 1024))
+        ->check(cli::Range(1, 1024))
         ->capture_default_str();
     app.add_option("--iterations", options.iterations,
                    "Timed iterations, each forward and back; medians are reported")
-        ->check(CLI::Range(1, 1000000))
+        ->check(cli::Range(1, 1000000))
         ->capture_default_str();
     app.add_option("--warmup", options.warmup, "Untimed iterations before those")
-        ->check(CLI::Range(0, 1000000))
+        ->check(cli::Range(0, 1000000))
         ->capture_default_str();
     app.add_option("--grid", options.grid, "Ranks as PxQ; 1xQ gives slabs (default: MPI_Dims_create)");
     app.add_option("--in-flight", options.in_flight,
                    "Variables whose exchanges may be on the wire at once (default: up to four)")
-        ->check(CLI::Range(1, 1024));
+        ->check(cli::Range(1, 1024));
     app.add_flag("--no-overlap", options.no_overlap,
                  "Blocking form: MPI_Alltoallv, one variable after the other");
     app.add_option("--planner", options.planner,
                    "How long FFTW searches for plans: estimate, measure or patient")
-        ->check(CLI::IsMember({"estimate", "measure", "patient"}))
+        ->check(cli::IsMember({"estimate", "measure", "patient"}))
         ->capture_default_str();
     app.add_flag("--verify,!--no-verify", options.verify,
                  "Check spectra, round trips and solutions to 1e-12; a failure is exit code 1 (default: on)");
@@ -80,7 +81,8 @@ std::array<int, Count> parse_sizes(const std::string& option, const std::string&
                           (Count == 3 ? "192 or 128x96x64" : "2x2"));
     };
     std::vector<int> sizes;
-    for (const std::string& part : CLI::detail::split(text, 'x')) {
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, 'x');) {
         if (part.empty() || part.size() > 9 || part.find_first_not_of("0123456789") != std::string::npos)
             throw wrong();
         sizes.push_back(std::stoi(part));
@@ -222,7 +224,7 @@ int run(const Options& options, const World& world) {
 }  // namespace fft3d
 
 int main(int argc, char** argv) {
-    CLI::App app("Distributed 3-D FFT of several variables: pencils, MPI_Ialltoallv under local transforms.",
+    cli::App app("Distributed 3-D FFT of several variables: pencils, MPI_Ialltoallv under local transforms.",
                  "fft3d");
     fft3d::Options options;
     fft3d::declare(app, options);

@@ -2,13 +2,13 @@
 // several variants (README.md).
 #include <mpi.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "command_line/command_line.h"
 #include "halo/values.h"
 #include "halo/variant.h"
 #include "support/output_file.h"
@@ -34,16 +34,16 @@ std::string default_kernels() {
     return (program.parent_path().parent_path() / "lib" / "libhalo-kernels.so").string();
 }
 
-void declare(CLI::App& app, Options& options) {
+void declare(cli::App& app, Options& options) {
     options.domain.size = 256;
     app.add_option("--dims", options.domain.dims, "Dimensions of the domain")
-        ->check(CLI::Range(1, 3))
+        ->check(cli::Range(1, 3))
         ->capture_default_str();
     app.add_option("--size", options.domain.size, "Cells along each dimension, of all ranks together")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+        ->check(cli::Range(std::int64_t{1}, std::int64_t{1} << 40))
         ->capture_default_str();
     app.add_option("--steps", options.steps, "Steps to simulate")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+        ->check(cli::Range(std::int64_t{1}, std::int64_t{1} << 40))
         ->capture_default_str();
     app.add_flag("--periodic", options.domain.periodic, "Opposite ends of the domain are neighbours");
     app.add_option(
@@ -51,12 +51,12 @@ void declare(CLI::App& app, Options& options) {
            "mpi (blocking), nonblocking (MPI_Isend and MPI_Irecv beside the interior), group (one recorded "
            "group of offpath), schedule (the device also computes the boundary), or target (the same in an "
            "OpenMP target region that calls MPI)")
-        ->check(CLI::IsMember({"mpi", "nonblocking", "group", "schedule", "target"}))
+        ->check(cli::IsMember({"mpi", "nonblocking", "group", "schedule", "target"}))
         ->capture_default_str();
     app.add_option("--way", options.way,
                    "Of --variant target: device (the device computes and exchanges the boundary), host (as "
                    "--variant mpi), or faster (it measures both, and keeps to the faster)")
-        ->check(CLI::IsMember({"device", "host", "faster"}))
+        ->check(cli::IsMember({"device", "host", "faster"}))
         ->capture_default_str();
     app.add_option("--kernels", options.kernels,
                    "The library that the device loads for --variant schedule (default: "
@@ -151,7 +151,7 @@ bool asks_for_target(int argc, char** argv) {
 }  // namespace halo
 
 int main(int argc, char** argv) {
-    CLI::App app("Stencils with a halo exchange by MPI, by a recorded group, or with kernels on the device.",
+    cli::App app("Stencils with a halo exchange by MPI, by a recorded group, or with kernels on the device.",
                  "halo");
     halo::Options options;
     halo::declare(app, options);

@@ -1,11 +1,11 @@
-#include <CLI/CLI.hpp>
 #include <vector>
 
+#include "command_line/command_line.h"
 #include "minimd/program.h"
 #include "support/mpi_program.h"
 
 int main(int argc, char** argv) {
-    CLI::App app("Molecular dynamics with short-range forces, as the miniMD benchmark has it", "minimd");
+    cli::App app("Molecular dynamics with short-range forces, as the miniMD benchmark has it", "minimd");
     const minimd::CommandLine command_line(app);
     std::vector<char*> arguments = minimd::with_double_dashes(argc, argv);
     return mpi_support::run_mpi_program(

@@ -3,11 +3,11 @@
 // residual.
 #include <cblas.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "command_line/command_line.h"
 #include "ring-hpl/factorize.h"
 #include "support/mpi_program.h"
 #include "support/output_file.h"
@@ -32,34 +32,34 @@ struct Options {
     mpi_support::Allocator allocator = mpi_support::Allocator::kMalloc;
 };
 
-void declare(CLI::App& app, Options& options) {
+void declare(cli::App& app, Options& options) {
     app.add_option(
            "--variant", options.variant,
            "Panel broadcast: mpi-ring (MPI_Isend, MPI_Irecv and MPI_Test by the hosts, as HPL's 1ring), "
            "mpi-ibcast (MPI_Ibcast), or group (group primitives of offpath; needs a running offpathd)")
-        ->check(CLI::IsMember({"mpi-ring", "mpi-ibcast", "group"}))
+        ->check(cli::IsMember({"mpi-ring", "mpi-ibcast", "group"}))
         ->capture_default_str();
-    app.add_option_function<std::string>(
+    app.add_option_function(
            "--bcast", [&options](const std::string& name) { options.variant = "mpi-" + name; },
            "Short for --variant mpi-ring or mpi-ibcast")
-        ->check(CLI::IsMember({"ring", "ibcast"}));
+        ->check(cli::IsMember({"ring", "ibcast"}));
     app.add_option("--n", options.n, "Order of the system")
-        ->check(CLI::Range(1, 1000000))
+        ->check(cli::Range(1, 1000000))
         ->capture_default_str();
     app.add_option("--nb", options.nb, "Columns in a panel")
-        ->check(CLI::Range(1, 8192))
+        ->check(cli::Range(1, 8192))
         ->capture_default_str();
     app.add_option(
            "--chunk", options.chunk,
            "Columns updated between two tests of the broadcast; 0: none (default: a panel's width for "
            "mpi-ring, else 0)")
-        ->check(CLI::Range(0, 1000000));
+        ->check(cli::Range(0, 1000000));
     app.add_option("--segment", options.segment, "Bytes passed on at a time in the group variant")
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::uint64_t{1} << 10, std::uint64_t{1} << 40))
+        ->transform(cli::AsSizeValue())
+        ->check(cli::Range(std::uint64_t{1} << 10, std::uint64_t{1} << 40))
         ->capture_default_str();
     app.add_option("--iterations", options.iterations, "Times to solve the system; the median is reported")
-        ->check(CLI::Range(1, 100000))
+        ->check(cli::Range(1, 100000))
         ->capture_default_str();
     app.add_option("--json", options.json,
                    "Write the results to this file as one JSON line; - prints that instead of the summary")
@@ -138,7 +138,7 @@ int run(const Options& options, const World& world) {
 }  // namespace ring_hpl
 
 int main(int argc, char** argv) {
-    CLI::App app("The HPL pattern: LU factorisation with the panel broadcast under the trailing update.",
+    cli::App app("The HPL pattern: LU factorisation with the panel broadcast under the trailing update.",
                  "ring-hpl");
     ring_hpl::Options options;
     ring_hpl::declare(app, options);

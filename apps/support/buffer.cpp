@@ -1,18 +1,18 @@
 #include "support/buffer.h"
 
-#include <CLI/CLI.hpp>
+#include "command_line/command_line.h"
 
 namespace mpi_support {
 
-CLI::Option* add_allocator_option(CLI::App& app, Allocator& allocator) {
+cli::Option* add_allocator_option(cli::App& app, Allocator& allocator) {
     return app
-        .add_option_function<std::string>(
+        .add_option_function(
             "--alloc",
             [&allocator](const std::string& name) {
                 allocator = name == "mpi" ? Allocator::kMpi : Allocator::kMalloc;
             },
             "Where communication buffers come from: malloc, or mpi for MPI_Alloc_mem")
-        ->check(CLI::IsMember({"malloc", "mpi"}))
+        ->check(cli::IsMember({"malloc", "mpi"}))
         ->default_str("malloc");
 }
 

@@ -13,10 +13,10 @@
 #include <string>
 #include <utility>
 
-namespace CLI {
+namespace offpath::command_line {
 class App;
 class Option;
-}  // namespace CLI
+}  // namespace offpath::command_line
 
 namespace mpi_support {
 
@@ -69,6 +69,6 @@ class Buffer {
 };
 
 // Adds `--alloc malloc|mpi` to a command.
-CLI::Option* add_allocator_option(CLI::App& app, Allocator& allocator);
+offpath::command_line::Option* add_allocator_option(offpath::command_line::App& app, Allocator& allocator);
 
 }  // namespace mpi_support

@@ -1,6 +1,5 @@
 #include "support/mpi_program.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,6 +10,8 @@
 #include <optional>
 #include <thread>
 
+#include "command_line/command_line.h"
+
 namespace mpi_support {
 
 namespace {
@@ -20,14 +21,14 @@ constexpr int kUsageExit = 2;
 // Returns the exit code if a rank cannot continue or was asked for help, and nothing if all continue. The
 // ranks of a job may have different command lines, so the lowest rank with a message prints it. This function
 // calls PMPI, so that a library between the program and its MPI does not count these calls.
-std::optional<int> parsed(int argc, char** argv, CLI::App& app, const World& world) {
+std::optional<int> parsed(int argc, char** argv, cli::App& app, const World& world) {
     int code = 0, speaker = world.ranks;
     const auto agree = [&] { PMPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD); };
     try {
         app.parse(argc, argv);
         agree();
-    } catch (const CLI::ParseError& error) {
-        code = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success) ? 0 : kUsageExit;
+    } catch (const cli::ParseError& error) {
+        code = error.exit_code() == 0 ? 0 : kUsageExit;
         speaker = world.rank;
         agree();
         if (speaker == world.rank) app.exit(error);
@@ -37,12 +38,12 @@ std::optional<int> parsed(int argc, char** argv, CLI::App& app, const World& wor
     return code;
 }
 
-int parse_and_run(int argc, char** argv, CLI::App& app, const World& world,
+int parse_and_run(int argc, char** argv, cli::App& app, const World& world,
                   const std::function<int(const World&)>& body) {
     if (const std::optional<int> code = parsed(argc, argv, app, world)) return *code;
     try {
         return body(world);
-    } catch (const CLI::ParseError& error) {  // the error belongs to another command line of a batch
+    } catch (const cli::ParseError& error) {  // the error belongs to another command line of a batch
         if (world.rank == 0) app.exit(error);
     } catch (const UsageError& error) {
         if (world.rank == 0) std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), error.what());
@@ -52,7 +53,7 @@ int parse_and_run(int argc, char** argv, CLI::App& app, const World& world,
 
 // Many ranks may detect the same error at once, and one message is enough. The others give the first ones
 // time to end the job.
-void abort_job(const CLI::App& app, const World& world, const char* why) {
+void abort_job(const cli::App& app, const World& world, const char* why) {
     constexpr int most_turns = 20;
     std::this_thread::sleep_for(std::min(world.rank, most_turns) * std::chrono::milliseconds(25));
     std::fprintf(stderr, "%s: rank %d: %s\n", app.get_name().c_str(), world.rank, why);
@@ -61,7 +62,7 @@ void abort_job(const CLI::App& app, const World& world, const char* why) {
 
 }  // namespace
 
-int run_mpi_program(int argc, char** argv, CLI::App& app, const std::function<int(const World&)>& body) {
+int run_mpi_program(int argc, char** argv, cli::App& app, const std::function<int(const World&)>& body) {
     MPI_Init(&argc, &argv);
     World world;
     MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);

@@ -2,7 +2,7 @@
 //
 // run_mpi_program() owns MPI_Init and MPI_Finalize. Every rank parses its command line; one of them prints
 // help and usage errors. Exit codes: 0 success, 1 wrong results, 2 wrong usage. The programs use MPI from one
-// thread. Nothing here depends on offpath.
+// thread. Of offpath, only its parser of command lines is used.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
+namespace offpath::command_line {
 class App;
 }
 
@@ -30,7 +30,8 @@ struct UsageError : std::runtime_error {
 };
 
 // Initialises MPI, parses, runs `body` and finalises. Any other exception ends the whole job with a message.
-int run_mpi_program(int argc, char** argv, CLI::App& app, const std::function<int(const World&)>& body);
+int run_mpi_program(int argc, char** argv, offpath::command_line::App& app,
+                    const std::function<int(const World&)>& body);
 
 // Writes one line to the file at `where`; "-" is standard output. Throws UsageError if that fails.
 void write_json_line(const nlohmann::ordered_json& line, const std::string& where);

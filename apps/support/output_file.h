@@ -6,10 +6,11 @@
 
 #include <unistd.h>
 
-#include <CLI/Validators.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+
+#include "command_line/command_line.h"
 
 namespace mpi_support {
 
@@ -19,10 +20,10 @@ inline bool launched_as_first_rank() {
     return true;
 }
 
-// For CLI::Option::check. Accepts "-", which is standard output, and paths that can be created or
+// For Option::check(). Accepts "-", which is standard output, and paths that can be created or
 // overwritten.
-inline CLI::Validator output_file() {
-    return CLI::Validator(
+inline cli::Validator output_file() {
+    return cli::Validator(
         [](const std::string& where) -> std::string {
             if (where.empty() || where == "-" || !launched_as_first_rank()) return "";
             std::error_code error;
@@ -34,7 +35,7 @@ inline CLI::Validator output_file() {
                 return "";
             return "cannot write '" + where + "': give a path in a writable folder, or - for standard output";
         },
-        "FILE", "output file");
+        "FILE");
 }
 
 }  // namespace mpi_support

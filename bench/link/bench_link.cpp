@@ -2,6 +2,7 @@
 // throughput of staged transfers, and the CPU time of the client's agent. Two processes meet through files in
 // a directory, so with --role each may run in its own network namespace. Without --role, this program starts
 // both. It prints JSON.
+#include "command_line/command_line.h"
 #include "link/choice/transport_choice.h"
 #include "link/device_links.h"
 #include "link/host_link.h"
@@ -12,7 +13,6 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -286,21 +286,21 @@ void serve(const Options& options) {
 
 int main(int argc, char** argv) try {
     Options options;
-    CLI::App app("Round trips, staging rates and the agent's CPU time of a link over UCX, as JSON.");
+    cli::App app("Round trips, staging rates and the agent's CPU time of a link over UCX, as JSON.");
     app.add_option("--role", options.role, "device or host; else both are started here")
-        ->check(CLI::IsMember({"device", "host"}));
+        ->check(cli::IsMember({"device", "host"}));
     app.add_option("--dir", options.dir, "with --role: directory in which both sides meet")
-        ->check(CLI::ExistingDirectory);
+        ->check(cli::ExistingDirectory());
     app.add_option("--devices", options.devices, "network devices, as UCX_NET_DEVICES");
     app.add_option("--sizes", options.sizes, "bytes of a staged transfer")
         ->delimiter(',')
-        ->check(CLI::Range(std::size_t{1}, region_bytes / 2));
-    app.add_option("--seconds", options.seconds, "length of a measurement")->check(CLI::Range(0.01, 60.0));
+        ->check(cli::Range(std::size_t{1}, region_bytes / 2));
+    app.add_option("--seconds", options.seconds, "length of a measurement")->check(cli::Range(0.01, 60.0));
     app.add_option("--repeats", options.repeats, "measurements; their median counts")
-        ->check(CLI::Range(1, 99));
+        ->check(cli::Range(1, 99));
     app.add_option("--window", options.window, "transfers at once in each direction")
-        ->check(CLI::Range(1, 64));
-    CLI11_PARSE(app, argc, argv);
+        ->check(cli::Range(1, 64));
+    if (const std::optional<int> code = app.parse_or_exit(argc, argv)) return *code;
     if (options.role.empty() != options.dir.empty()) {
         std::cerr << "bench-link: --role and --dir go together\n";
         return 2;

@@ -1,4 +1,5 @@
 // bench-memory: how fast a proxy moves memory of host ranks through each back end, compared with one memcpy.
+#include "command_line/command_line.h"
 #include "host_rank.h"
 #include "memory/copy.h"
 #include "table.h"
@@ -9,7 +10,6 @@
 #include <stdexcept>
 
 #include <sys/mman.h>
-#include <CLI/CLI.hpp>
 
 namespace offpath::memory::bench {
 namespace {
@@ -72,7 +72,7 @@ void measure(const std::vector<std::size_t>& sizes, double seconds, int runs, co
 }
 
 int run(int argc, char** argv) {
-    CLI::App app(
+    cli::App app(
         "Copies memory of one host rank to another's through each back end of a proxy, beside one memcpy of "
         "this process. The host rank is a process of its own.");
     std::string json;
@@ -82,11 +82,11 @@ int run(int argc, char** argv) {
     app.add_option("--json", json, "Write the results to this file, in Google Benchmark's format");
     app.add_option("--sizes", sizes, "Bytes to copy (suffixes K, M), 1 to 64M")
         ->delimiter(',')
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::size_t{1}, largest));
-    app.add_option("--seconds", seconds, "Least time of a run")->check(CLI::Range(0.001, 10.0));
-    app.add_option("--runs", runs, "Runs of each, interleaved; the median counts")->check(CLI::Range(1, 100));
-    CLI11_PARSE(app, argc, argv);
+        ->transform(cli::AsSizeValue())
+        ->check(cli::Range(std::size_t{1}, largest));
+    app.add_option("--seconds", seconds, "Least time of a run")->check(cli::Range(0.001, 10.0));
+    app.add_option("--runs", runs, "Runs of each, interleaved; the median counts")->check(cli::Range(1, 100));
+    if (const std::optional<int> code = app.parse_or_exit(argc, argv)) return *code;
     measure(sizes, seconds, runs, json);
     return 0;
 }

@@ -2,8 +2,8 @@
 //   p2p          rank r of the lower half sends `window` messages at a time to rank r + half, which answers
 //                when all have arrived; with an odd number of ranks, the last one takes no part
 //   collectives  the bytes that all ranks have to send to others, over the time of the slowest rank
-#include <CLI/CLI.hpp>
 
+#include "command_line/command_line.h"
 #include "commands.h"
 #include "interval.h"
 
@@ -94,19 +94,19 @@ Result measure_bandwidth(const BandwidthOptions& options, Subject& subject, Exch
 
 }  // namespace
 
-CLI::App* declare_bandwidth(CLI::App& app, BandwidthOptions& options) {
+cli::App* declare_bandwidth(cli::App& app, BandwidthOptions& options) {
     options.op = kPointToPoint;
-    CLI::App* command = app.add_subcommand(
+    cli::App* command = app.add_subcommand(
         "bandwidth", "Bytes per second of all ranks: windows of messages, or a collective");
     std::vector<std::string> names = operation_names();
     names.insert(names.begin(), kPointToPoint);
     command
         ->add_option("--op", options.op, "p2p (windows of MPI_Isend between pairs of ranks) or an operation")
-        ->check(CLI::IsMember(names))
+        ->check(cli::IsMember(names))
         ->capture_default_str();
     declare_common(*command, options);
     command->add_option("--window", options.window, "Messages in flight at once (p2p)")
-        ->check(CLI::Range(1, 65536))
+        ->check(cli::Range(1, 65536))
         ->capture_default_str();
     return command;
 }

@@ -1,9 +1,9 @@
 // Measures one operation at several sizes for `offpath tune`: the pure time, and the share of it that a
 // computation hides. Each size takes about the time that was asked for.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 
+#include "command_line/command_line.h"
 #include "commands.h"
 
 namespace mpi_bench {
@@ -40,24 +40,24 @@ int count_nodes() {
 
 }  // namespace
 
-CLI::App* declare_calibrate(CLI::App& app, CalibrateOptions& options) {
-    CLI::App* command =
+cli::App* declare_calibrate(cli::App& app, CalibrateOptions& options) {
+    cli::App* command =
         app.add_subcommand("calibrate", "Pure time and overlap of an operation at several sizes, for tuning");
     command->add_option("--op", options.op, "Operation")
-        ->check(CLI::IsMember(operation_names()))
+        ->check(cli::IsMember(operation_names()))
         ->capture_default_str();
     declare_common(*command, options);
     command->add_option("--sizes", options.sizes, "What --bytes means, one after the other")
         ->delimiter(',')
-        ->transform(CLI::AsSizeValue(false))
+        ->transform(cli::AsSizeValue())
         ->required();
     command
         ->add_option("--compute-s", options.compute_s,
                      "Computation at each size, in seconds (default: as long as the pure operation)")
         ->delimiter(',')
-        ->check(CLI::Range(1e-9, 3600.0));
+        ->check(cli::Range(1e-9, 3600.0));
     command->add_option("--seconds", options.seconds, "How long a size is measured")
-        ->check(CLI::Range(0.001, 600.0))
+        ->check(cli::Range(0.001, 600.0))
         ->capture_default_str();
     return command;
 }

@@ -13,7 +13,7 @@
 #include "operations.h"
 #include "support/mpi_program.h"
 
-namespace CLI {
+namespace offpath::command_line {
 class App;
 }
 
@@ -65,13 +65,13 @@ struct SweepOptions {
     mpi_support::Allocator allocator = mpi_support::Allocator::kMalloc;
 };
 
-CLI::App* declare_overlap(CLI::App& app, OverlapOptions& options);
-CLI::App* declare_calibrate(CLI::App& app, CalibrateOptions& options);
-CLI::App* declare_messages(CLI::App& app, MessagesOptions& options);
-CLI::App* declare_latency(CLI::App& app, CommonOptions& options);
-CLI::App* declare_bandwidth(CLI::App& app, BandwidthOptions& options);
-CLI::App* declare_rma(CLI::App& app, RmaOptions& options);
-CLI::App* declare_sweep(CLI::App& app, SweepOptions& options);
+offpath::command_line::App* declare_overlap(offpath::command_line::App& app, OverlapOptions& options);
+offpath::command_line::App* declare_calibrate(offpath::command_line::App& app, CalibrateOptions& options);
+offpath::command_line::App* declare_messages(offpath::command_line::App& app, MessagesOptions& options);
+offpath::command_line::App* declare_latency(offpath::command_line::App& app, CommonOptions& options);
+offpath::command_line::App* declare_bandwidth(offpath::command_line::App& app, BandwidthOptions& options);
+offpath::command_line::App* declare_rma(offpath::command_line::App& app, RmaOptions& options);
+offpath::command_line::App* declare_sweep(offpath::command_line::App& app, SweepOptions& options);
 
 int run_overlap(const OverlapOptions& options, const mpi_support::World& world);
 int run_calibrate(const CalibrateOptions& options, const mpi_support::World& world);
@@ -94,7 +94,7 @@ struct Overlap {
 Overlap measure_overlap(const OverlapOptions& options, Interval& interval);
 
 // The options that all subcommands have.
-void declare_common(CLI::App& command, CommonOptions& options);
+void declare_common(offpath::command_line::App& command, CommonOptions& options);
 
 // Takes the maximum of `samples` over all ranks in each iteration, then the median. Collective.
 double median_of_slowest(const std::vector<double>& samples);

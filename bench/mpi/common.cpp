@@ -1,19 +1,19 @@
-#include <CLI/CLI.hpp>
 
+#include "command_line/command_line.h"
 #include "commands.h"
 #include "support/output_file.h"
 
 namespace mpi_bench {
 
-void declare_common(CLI::App& command, CommonOptions& options) {
+void declare_common(cli::App& command, CommonOptions& options) {
     command.add_option("--bytes", options.bytes, "Message size; suffixes K, M, G are powers of 1024")
-        ->transform(CLI::AsSizeValue(false))
+        ->transform(cli::AsSizeValue())
         ->capture_default_str();
     command.add_option("--iterations", options.iterations, "Timed iterations")
-        ->check(CLI::Range(1, 1000000))
+        ->check(cli::Range(1, 1000000))
         ->capture_default_str();
     command.add_option("--warmup", options.warmup, "Untimed iterations before those")
-        ->check(CLI::Range(0, 1000000))
+        ->check(cli::Range(0, 1000000))
         ->capture_default_str();
     command.add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
         ->check(mpi_support::output_file())

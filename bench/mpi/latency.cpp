@@ -1,16 +1,16 @@
 // The time to post an operation and wait for it, when nothing else happens.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "command_line/command_line.h"
 #include "commands.h"
 #include "interval.h"
 
 namespace mpi_bench {
 
-CLI::App* declare_latency(CLI::App& app, CommonOptions& options) {
-    CLI::App* command = app.add_subcommand("latency", "Time of an operation alone, from posting to its end");
+cli::App* declare_latency(cli::App& app, CommonOptions& options) {
+    cli::App* command = app.add_subcommand("latency", "Time of an operation alone, from posting to its end");
     command->add_option("--op", options.op, "Operation")
-        ->check(CLI::IsMember(operation_names()))
+        ->check(cli::IsMember(operation_names()))
         ->capture_default_str();
     declare_common(*command, options);
     return command;

@@ -1,8 +1,8 @@
 // offpath-bench-mpi: latency, bandwidth and overlap of MPI operations. A plain MPI program: it measures the
 // MPI library that it runs on, including a preloaded one.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "command_line/command_line.h"
 #include "commands.h"
 
 namespace {
@@ -22,21 +22,21 @@ std::string list_of_operations() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Benchmarks of MPI operations; prints one JSON line.", "offpath-bench-mpi");
+    cli::App app("Benchmarks of MPI operations; prints one JSON line.", "offpath-bench-mpi");
     mpi_bench::OverlapOptions overlap;
     mpi_bench::CalibrateOptions calibrate;
     mpi_bench::MessagesOptions messages;
     mpi_bench::CommonOptions latency;
     mpi_bench::BandwidthOptions bandwidth;
-    const CLI::App* overlap_command = mpi_bench::declare_overlap(app, overlap);
-    const CLI::App* calibrate_command = mpi_bench::declare_calibrate(app, calibrate);
-    const CLI::App* messages_command = mpi_bench::declare_messages(app, messages);
-    const CLI::App* latency_command = mpi_bench::declare_latency(app, latency);
+    const cli::App* overlap_command = mpi_bench::declare_overlap(app, overlap);
+    const cli::App* calibrate_command = mpi_bench::declare_calibrate(app, calibrate);
+    const cli::App* messages_command = mpi_bench::declare_messages(app, messages);
+    const cli::App* latency_command = mpi_bench::declare_latency(app, latency);
     mpi_bench::declare_bandwidth(app, bandwidth);
     mpi_bench::RmaOptions rma;
-    const CLI::App* rma_command = mpi_bench::declare_rma(app, rma);
+    const cli::App* rma_command = mpi_bench::declare_rma(app, rma);
     mpi_bench::SweepOptions sweep;
-    const CLI::App* sweep_command = mpi_bench::declare_sweep(app, sweep);
+    const cli::App* sweep_command = mpi_bench::declare_sweep(app, sweep);
     app.require_subcommand(1);
     app.footer(list_of_operations());
     return mpi_support::run_mpi_program(argc, argv, app, [&](const mpi_support::World& world) {

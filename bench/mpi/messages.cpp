@@ -6,7 +6,6 @@
 // ranks. All other ranks sleep meanwhile. Each value is the median over batches; the report contains the
 // batches too. With --turns, several such programs, for instance with and without offpath, take turns batch
 // by batch (turns.h).
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -15,6 +14,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "command_line/command_line.h"
 #include "commands.h"
 #include "support/output_file.h"
 #include "turns.h"
@@ -176,27 +176,27 @@ void sleep_until_all_are_here() {
 
 }  // namespace
 
-CLI::App* declare_messages(CLI::App& app, MessagesOptions& options) {
+cli::App* declare_messages(cli::App& app, MessagesOptions& options) {
     options.json = "-";
-    CLI::App* command = app.add_subcommand(
+    cli::App* command = app.add_subcommand(
         "messages", "Latency and rate of small messages and collectives between two ranks");
     command->add_option("--sizes", options.sizes, "Bytes, multiples of 8")
         ->delimiter(',')
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::uint64_t{8}, std::uint64_t{1} << 20))
+        ->transform(cli::AsSizeValue())
+        ->check(cli::Range(std::uint64_t{8}, std::uint64_t{1} << 20))
         ->capture_default_str();
     command->add_option("--batches", options.batches, "Batches, over which the median is taken")
-        ->check(CLI::Range(1, 100000))
+        ->check(cli::Range(1, 100000))
         ->capture_default_str();
     command->add_option("--batch", options.batch, "Round trips, windows or collectives in a batch")
-        ->check(CLI::Range(1, 1000000))
+        ->check(cli::Range(1, 1000000))
         ->capture_default_str();
     command->add_option("--turns", options.turns,
                         "Existing file by which programs take turns, batch by batch; needs --turn");
     command->add_option("--turn", options.turn, "Which of the programs this one is, from 0")
-        ->check(CLI::Range(0, 1000));
+        ->check(cli::Range(0, 1000));
     command->add_option("--programs", options.programs, "How many programs take turns")
-        ->check(CLI::Range(1, 1000))
+        ->check(cli::Range(1, 1000))
         ->capture_default_str();
     command->add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
         ->check(mpi_support::output_file())

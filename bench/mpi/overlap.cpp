@@ -7,9 +7,9 @@
 // affects all of them. The work is made to last as long as the pure operation does in such turns. If the two
 // were measured one after the other, the operation might take a different time, because rate-limited links
 // save up a burst while nothing is sent.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "command_line/command_line.h"
 #include "commands.h"
 #include "work.h"
 
@@ -70,22 +70,22 @@ std::uint64_t choose_units(const OverlapOptions& options, const std::vector<doub
 
 }  // namespace
 
-CLI::App* declare_overlap(CLI::App& app, OverlapOptions& options) {
-    CLI::App* command = app.add_subcommand(
+cli::App* declare_overlap(cli::App& app, OverlapOptions& options) {
+    cli::App* command = app.add_subcommand(
         "overlap", "Overlap of an operation with a fixed amount of computation (OSU's definitions)");
     command->add_option("--op", options.op, "Operation")
-        ->check(CLI::IsMember(operation_names()))
+        ->check(cli::IsMember(operation_names()))
         ->capture_default_str();
     declare_common(*command, options);
     auto* units =
         command->add_option("--work-units", options.work_units, "Computation, in units of 1024 multiply-adds")
-            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 50));
+            ->check(cli::Range(std::uint64_t{1}, std::uint64_t{1} << 50));
     command
         ->add_option("--compute-s", options.compute_s,
                      "Computation, as the seconds it takes the slowest rank while all compute (default: as "
                      "long as the "
                      "pure operation)")
-        ->check(CLI::Range(1e-9, 3600.0))
+        ->check(cli::Range(1e-9, 3600.0))
         ->excludes(units);
     return command;
 }

@@ -1,9 +1,9 @@
 // How long a one-sided operation takes, from its origin's lock to its unlock, while the target computes and
 // makes no MPI call. Rank 0 is the origin and the last rank is the target. All others wait.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
 
+#include "command_line/command_line.h"
 #include "commands.h"
 #include "work.h"
 
@@ -78,18 +78,18 @@ bool verify(const RmaOptions& options, Windowed& at, bool origin, double value, 
 
 }  // namespace
 
-CLI::App* declare_rma(CLI::App& app, RmaOptions& options) {
-    CLI::App* command = app.add_subcommand(
+cli::App* declare_rma(cli::App& app, RmaOptions& options) {
+    cli::App* command = app.add_subcommand(
         "rma", "Time of a one-sided operation, lock and unlock included, to a target that computes");
     options.op = "put";
     command->add_option("--op", options.op, "Operation")
-        ->check(CLI::IsMember({"put", "get", "accumulate", "fetch_and_op"}))
+        ->check(cli::IsMember({"put", "get", "accumulate", "fetch_and_op"}))
         ->capture_default_str();
     declare_common(*command, options);
     command
         ->add_option("--busy-s", options.busy_s,
                      "How long the target computes in each iteration; 0: it waits in MPI")
-        ->check(CLI::Range(0.0, 3600.0))
+        ->check(cli::Range(0.0, 3600.0))
         ->capture_default_str();
     return command;
 }

@@ -3,10 +3,10 @@
 //
 // A point is OPERATION:BYTES. The number of iterations follows from the time of the first ones, so that each
 // point takes about --seconds; all ranks agree on it.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 
+#include "command_line/command_line.h"
 #include "commands.h"
 #include "interval.h"
 #include "support/output_file.h"
@@ -25,10 +25,13 @@ Point parse_point(const std::string& text) {
     const std::vector<std::string> names = operation_names();
     Point point;
     point.op = text.substr(0, colon);
-    std::string bytes = colon == std::string::npos ? std::string() : text.substr(colon + 1);
+    const std::string bytes = colon == std::string::npos ? std::string() : text.substr(colon + 1);
     if (std::find(names.begin(), names.end(), point.op) == names.end())
         throw mpi_support::UsageError("--points " + text + ": " + point.op + " is no operation");
-    if (CLI::AsSizeValue(false)(bytes).empty() && CLI::detail::lexical_cast(bytes, point.bytes)) return point;
+    if (const std::optional<std::uint64_t> size = cli::parse_size(bytes)) {
+        point.bytes = *size;
+        return point;
+    }
     throw mpi_support::UsageError("--points " + text + ": write OPERATION:BYTES, such as ibcast:64K");
 }
 
@@ -87,13 +90,13 @@ class Sweep {
 
 }  // namespace
 
-CLI::App* declare_sweep(CLI::App& app, SweepOptions& options) {
-    CLI::App* command = app.add_subcommand("sweep", "Times of many operations and sizes in one run");
+cli::App* declare_sweep(cli::App& app, SweepOptions& options) {
+    cli::App* command = app.add_subcommand("sweep", "Times of many operations and sizes in one run");
     command->add_option("--points", options.points, "OPERATION:BYTES, with commas")
         ->delimiter(',')
         ->required();
     command->add_option("--seconds", options.seconds, "How long to measure each point")
-        ->check(CLI::Range(0.001, 60.0))
+        ->check(cli::Range(0.001, 60.0))
         ->capture_default_str();
     command->add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
         ->check(mpi_support::output_file())

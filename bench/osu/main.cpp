@@ -1,11 +1,11 @@
 // offpath-bench-osu: one test of the OSU micro-benchmarks over a list of message sizes. A plain MPI program
 // whose ranks may be hosts, devices or both, on different kinds of processors; `offpath bench osu` places
 // them.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "command_line/command_line.h"
 #include "measurement.h"
 #include "support/output_file.h"
 
@@ -91,26 +91,26 @@ int run(Options options, const mpi_support::World& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("A test of the OSU micro-benchmarks, by its published definition; prints one JSON line.",
+    cli::App app("A test of the OSU micro-benchmarks, by its published definition; prints one JSON line.",
                  "offpath-bench-osu");
     Options options;
     app.add_option("--test", options.test, "latency and bw (2 ranks), mbw_mr (an even number), allgather")
-        ->check(CLI::IsMember(osu::test_names()))
+        ->check(cli::IsMember(osu::test_names()))
         ->capture_default_str();
     app.add_option("--sizes", options.sizes,
                    "Message sizes, with commas; suffixes K, M, G are powers of 1024 "
                    "(default: the powers of two from 1 to 4M)")
-        ->transform(CLI::AsSizeValue(false))
+        ->transform(cli::AsSizeValue())
         ->delimiter(',');
     app.add_option("--window", options.window, "Messages in flight at once (bw, mbw_mr)")
-        ->check(CLI::Range(1, 4096))
+        ->check(cli::Range(1, 4096))
         ->capture_default_str();
     app.add_option("--seconds", options.seconds,
                    "How long to measure each size; at least one iteration is made")
-        ->check(CLI::Range(0.001, 3600.0))
+        ->check(cli::Range(0.001, 3600.0))
         ->capture_default_str();
     app.add_option("--iterations", options.iterations, "Exactly so many timed iterations instead")
-        ->check(CLI::Range(1L, 1000000000L));
+        ->check(cli::Range(1L, 1000000000L));
     app.add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
         ->check(mpi_support::output_file())
         ->capture_default_str();

@@ -2,12 +2,12 @@
 // list of message sizes. Run it with mpirun -n 2 and a daemon on each node; it prints one JSON line.
 //   latency    ping-pong: half the mean time of a round trip
 //   bandwidth  rank 0 sends windows of messages, and the other rank answers each; bytes over time
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "command_line/command_line.h"
 #include "pair.h"
 #include "support/output_file.h"
 
@@ -80,18 +80,18 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Latency and bandwidth of offpath's basic primitives between two ranks.",
+    cli::App app("Latency and bandwidth of offpath's basic primitives between two ranks.",
                  "offpath-bench-primitives");
     Options options;
     app.add_option("--sizes", options.sizes,
                    "Message sizes, with commas; suffixes K, M, G are powers of 1024 (default: 1 to 4M by 4)")
-        ->transform(CLI::AsSizeValue(false))
+        ->transform(cli::AsSizeValue())
         ->delimiter(',');
     app.add_option("--memory", options.memory, "Where messages lie: heap, or offpath (offpath_mem_alloc)")
-        ->check(CLI::IsMember({"heap", "offpath"}))
+        ->check(cli::IsMember({"heap", "offpath"}))
         ->capture_default_str();
     app.add_option("--seconds", options.seconds, "How long to measure each value")
-        ->check(CLI::Range(0.001, 60.0))
+        ->check(cli::Range(0.001, 60.0))
         ->capture_default_str();
     app.add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
         ->check(mpi_support::output_file())
@@ -104,10 +104,9 @@ int main(int argc, char** argv) {
                 options.sizes.push_back(bytes);
         for (const std::size_t bytes : options.sizes)
             if (bytes < 1 || bytes > kLargestMessage)
-                throw CLI::ValidationError("--sizes",
-                                           std::to_string(bytes) + " is out of range: use 1 to 1G");
+                throw cli::ParseError("--sizes", std::to_string(bytes) + " is out of range: use 1 to 1G");
         return run(options);
-    } catch (const CLI::ParseError& error) {
+    } catch (const cli::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     } catch (const primitives::NoDevice&) {
         std::fprintf(stderr, "offpath-bench-primitives: there is no offpathd here\n");

@@ -1,10 +1,10 @@
 // offpath-bench-programs: small programs of many kinds, which `offpath bench programs` runs with and without
 // offload.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "command_line/command_line.h"
 #include "patterns.h"
 #include "support/output_file.h"
 
@@ -70,13 +70,13 @@ int run(const Options& options, const World& world) {
 
 int main(int argc, char** argv) {
     programs::Options options;
-    CLI::App app{"Small MPI programs of many kinds, of fixed work each."};
+    cli::App app{"Small MPI programs of many kinds, of fixed work each."};
     std::string about = "The program:";
     for (const programs::Pattern& pattern : programs::patterns())
         about += "\n  " + std::string(pattern.name) + ": " + std::string(pattern.about);
-    app.add_option("program", options.pattern, about)->required()->check(CLI::IsMember(programs::names()));
+    app.add_option("program", options.pattern, about)->required()->check(cli::IsMember(programs::names()));
     app.add_option("--steps", options.steps, "Steps (default: about a second's worth)")
-        ->check(CLI::Range(1, 100000000));
+        ->check(cli::Range(1, 100000000));
     app.add_option("--json", options.json,
                    "Write the results to this file as one JSON line; - prints that instead of the summary")
         ->check(mpi_support::output_file());

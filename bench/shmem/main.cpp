@@ -2,7 +2,6 @@
 // which waits in a barrier. The last line printed is a JSON object.
 #include <shmem.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "command_line/command_line.h"
 #include "measurement.h"
 #include "support/output_file.h"
 
@@ -25,35 +25,35 @@ struct Options {
     std::string json = "-";
 };
 
-void declare(CLI::App& app, Options& options) {
+void declare(cli::App& app, Options& options) {
     std::vector<std::string> known = transfers();
     known.insert(known.end(), atomics().begin(), atomics().end());
     app.add_option("--ops", options.ops, "Operations, separated by commas")
         ->delimiter(',')
-        ->check(CLI::IsMember(known))
+        ->check(cli::IsMember(known))
         ->capture_default_str();
     app.add_option("--memory", options.memories, "Symmetric memory: heap, static")
         ->delimiter(',')
-        ->check(CLI::IsMember({"heap", "static"}))
+        ->check(cli::IsMember({"heap", "static"}))
         ->capture_default_str();
     app.add_option("--sizes", options.sizes,
                    "Sizes of puts and gets in bytes; suffixes K and M are powers of 1024")
         ->delimiter(',')
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{largest_bytes}))
+        ->transform(cli::AsSizeValue())
+        ->check(cli::Range(std::uint64_t{1}, std::uint64_t{largest_bytes}))
         ->capture_default_str();
     app.add_option("--seconds", options.settings.seconds, "How long each value is measured, about")
-        ->check(CLI::Range(1e-4, 60.0))
+        ->check(cli::Range(1e-4, 60.0))
         ->capture_default_str();
     app.add_option("--window", options.settings.window, "Operations in flight where their rate is measured")
-        ->check(CLI::Range(1, 4096))
+        ->check(cli::Range(1, 4096))
         ->capture_default_str();
     app.add_option(
            "--before", options.settings.before_bytes,
            "Bytes moved right before each transfer whose overlap is measured: the burst that links let "
            "through at once")
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{largest_bytes}))
+        ->transform(cli::AsSizeValue())
+        ->check(cli::Range(std::uint64_t{0}, std::uint64_t{largest_bytes}))
         ->capture_default_str();
     app.add_option("--json", options.json, "Where the JSON line goes: a file, or - for standard output")
         ->check(mpi_support::output_file())
@@ -130,7 +130,7 @@ int measure(const Options& options) {
 }  // namespace shmem_bench
 
 int main(int argc, char** argv) {
-    CLI::App app("OpenSHMEM between PE 0 and the last PE: latency, bandwidth, message rate, overlap.",
+    cli::App app("OpenSHMEM between PE 0 and the last PE: latency, bandwidth, message rate, overlap.",
                  "offpath-bench-shmem");
     shmem_bench::Options options;
     shmem_bench::declare(app, options);
@@ -139,9 +139,9 @@ int main(int argc, char** argv) {
     const bool speaks = rank == nullptr || std::atoi(rank) == 0;
     try {
         app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
+    } catch (const cli::ParseError& error) {
         if (speaks) app.exit(error);
-        return error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success) ? 0 : 2;
+        return error.exit_code() == 0 ? 0 : 2;
     }
     shmem_init();
     if (shmem_n_pes() < 2 && speaks)

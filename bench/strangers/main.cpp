@@ -3,6 +3,7 @@
 //
 // It prints "ready" when everything is there, goes on until its input ends, and then prints what it did, as
 // JSON.
+#include "command_line/command_line.h"
 #include "common/clock.h"
 #include "greedy.h"
 #include "nuisance.h"
@@ -11,7 +12,6 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ int main(int argc, char** argv) try {
     double over_s = 5;
     std::size_t idle = 1000;
     bool greedy = true;
-    CLI::App app("Strangers and greedy clients of an offpathd. Ends when its input ends.");
+    cli::App app("Strangers and greedy clients of an offpathd. Ends when its input ends.");
     app.add_option("--dir", target.directory, "the daemon's session directory")->required();
     app.add_option("--address", target.address, "where it listens, ADDR:PORT")->required();
     app.add_option("--key-file", target.key_file, "its key")->required();
@@ -51,7 +51,7 @@ int main(int argc, char** argv) try {
     app.add_option("--malformed", malformed, "malformed and foreign sessions");
     app.add_option("--over", over_s, "seconds over which these are spread");
     app.add_flag("!--not-greedy", greedy, "without sessions at their limits");
-    CLI11_PARSE(app, argc, argv);
+    if (const std::optional<int> code = app.parse_or_exit(argc, argv)) return *code;
 
     allow_descriptors();
     GreedySessions sessions;

@@ -1,6 +1,7 @@
 // bench-transport: latency of post() and bandwidth of send()/fetch() between two processes, with the CPU time
 // of both sides. Start one with --role server and one with --role client, with the same --dir. They meet
 // through two files there, so each may run in its own network namespace.
+#include "command_line/command_line.h"
 #include "common/clock.h"
 #include "transport/encrypted/encrypted.h"
 #include "transport/ucx/ucx_transport.h"
@@ -9,7 +10,6 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -264,20 +264,20 @@ nlohmann::json Side::measure() {
 
 int main(int argc, char** argv) try {
     Options options;
-    CLI::App app("Latency of post() and bandwidth of send() between two processes over UCX.");
+    cli::App app("Latency of post() and bandwidth of send() between two processes over UCX.");
     app.add_option("--role", options.role, "server or client")
         ->required()
-        ->check(CLI::IsMember({"server", "client"}));
+        ->check(cli::IsMember({"server", "client"}));
     app.add_option("--dir", options.dir, "directory in which both sides meet")
         ->required()
-        ->check(CLI::ExistingDirectory);
+        ->check(cli::ExistingDirectory());
     app.add_option("--tls", options.ucx.tls, "UCX transports, e.g. tcp,self");
     app.add_option("--net-devices", options.ucx.net_devices, "network interfaces");
     app.add_option("--rendezvous", options.ucx.rendezvous_bytes, "payloads of this size are fetched");
     app.add_option("--sizes", options.sizes, "payload sizes in bytes")->delimiter(',');
-    app.add_option("--window", options.window, "sends in flight")->check(CLI::Range(1, 1024));
+    app.add_option("--window", options.window, "sends in flight")->check(cli::Range(1, 1024));
     app.add_option("--repeats", options.repeats, "measurements, of which the median is shown")
-        ->check(CLI::Range(1, 100));
+        ->check(cli::Range(1, 100));
     app.add_option("--seconds", options.seconds, "length of a measurement");
     app.add_option("--spin", options.spin, "idle rounds before sleeping");
     app.add_flag("!--no-push", options.push, "let the receiver fetch even where the transport would push");
@@ -285,7 +285,7 @@ int main(int argc, char** argv) try {
     app.add_flag("!--no-error-handling", options.ucx.error_handling, "do not ask UCX to notice dead peers");
     app.add_option("--json", options.json, "file for the results");
     app.set_version_flag("--version", [] { return "UCX " + ucx_facts().loaded_version; });
-    CLI11_PARSE(app, argc, argv);
+    if (const std::optional<int> code = app.parse_or_exit(argc, argv)) return *code;
 
     Side side(options);
     if (options.role == "server") {

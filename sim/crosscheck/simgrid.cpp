@@ -6,11 +6,11 @@
 // and received and does one thing after the other; links of 1 / G bytes a second to and from a switch; the
 // latency L on the way. From S bytes on, a message starts when its receive is there, and its send ends with
 // it.
+#include "command_line/command_line.h"
 #include "sim/crosscheck/goal_file.h"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <deque>
 #include <nlohmann/json.hpp>
@@ -194,20 +194,20 @@ int play(const std::string& path, const Figures& figures) {
 }  // namespace offpath::sim
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    cli::App app(
         "Plays a GOAL file, such as `offpath sim --goal` writes, on SimGrid. Prints one JSON object.");
     std::string path;
     offpath::sim::Figures figures;
     app.add_option("file", path, "GOAL file")->required();
-    const auto amount = CLI::Range(0.0, 1e12);
+    const auto amount = cli::Range(0.0, 1e12);
     app.add_option("-L,--latency-ns", figures.latency_ns, "Latency of a message")->check(amount);
     app.add_option("-o,--overhead-ns", figures.overhead_ns, "Core time of each message sent and received")
         ->check(amount);
     app.add_option("-G,--ns-per-byte", figures.ns_per_byte, "Time of a byte on a link")
-        ->check(CLI::Range(1e-6, 1e6));
+        ->check(cli::Range(1e-6, 1e6));
     app.add_option("-S,--rendezvous-bytes", figures.rendezvous_bytes,
                    "Messages from this size on wait for their receive");
-    CLI11_PARSE(app, argc, argv);
+    if (const std::optional<int> code = app.parse_or_exit(argc, argv)) return *code;
     try {
         return offpath::sim::play(path, figures);
     } catch (const std::exception& error) {

@@ -2,6 +2,7 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/patience.h"
+#include "command_line/command_line.h"
 #include "control/socket.h"
 #include "proxy/cpu_list.h"
 #include "proxy/daemon.h"
@@ -11,8 +12,6 @@
 
 #include <signal.h>
 #include <unistd.h>
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -43,7 +42,7 @@ void open_trace(const std::string& directory, const std::string& node) {
 
 int main(int argc, char** argv) try {
     using namespace offpath;
-    CLI::App app{
+    cli::App app{
         "offpathd serves the host ranks of one node: it moves their communication off their cores.\n"
         "It listens at DIR/<hostname>.sock, for ranks of the same system, and at --listen, for hosts with\n"
         "another one, until SIGTERM, SIGINT or --idle-exit. After SIGUSR1 it takes no more\n"
@@ -59,7 +58,7 @@ int main(int argc, char** argv) try {
                        "File with the key, 32 to 4096 bytes, that those hosts must know; mode 0600");
     auto* key_fd =
         app.add_option("--key-fd", options.key_fd, "Descriptor to read the key from, up to its end");
-    key_fd->check(CLI::NonNegativeNumber)->excludes(key_file);
+    key_fd->check(cli::NonNegativeNumber())->excludes(key_file);
     app.add_flag(
            "--replace", options.replace,
            "Take the place of the daemon that serves in --dir; it keeps its sessions and ends with them")
@@ -67,13 +66,13 @@ int main(int argc, char** argv) try {
         ->excludes(listen);
     app.add_option("--name", options.node, "Name of the node in messages; default: the host name");
     app.add_option("--proxies", options.proxies, "Number of proxies, each a thread")
-        ->check(CLI::Range(1, 256))
+        ->check(cli::Range(1, 256))
         ->capture_default_str();
     app.add_option("--cpus", cpus,
                    "CPUs to run on, proxies in turn, e.g. 1,4-7; all: wherever there is room");
     app.add_option("--spin-us", options.spin_us,
                    "How long an idle proxy spins before it sleeps; 0 where a core is shared")
-        ->check(CLI::Range(0, 1000000))
+        ->check(cli::Range(0, 1000000))
         ->capture_default_str();
     app.add_option("--log-level", level, "trace, debug, info, warn, error or off")->capture_default_str();
     app.add_option("--log-file", log_file, "File to append the log to; default: stderr");
@@ -82,7 +81,7 @@ int main(int argc, char** argv) try {
     app.add_option("--ready-fd", options.ready_fd, "Descriptor to write one byte to when ready");
     app.add_option("--idle-exit", options.idle_exit_s,
                    "End when no rank was attached for so many seconds; 0: never")
-        ->check(CLI::NonNegativeNumber);
+        ->check(cli::NonNegativeNumber());
     app.add_option("--net-devices", options.net_devices, "Network devices that UCX may use, e.g. eth0");
     app.add_option("--host-devices", options.host_devices,
                    "Network devices of the link to hosts on other systems; default: as --net-devices");
@@ -92,11 +91,11 @@ int main(int argc, char** argv) try {
         "default: OFFPATH_ENCRYPT, else no");
     app.add_option("--store-mib", options.store_mib,
                    "Most MiB of messages that a proxy takes in before their receives are posted")
-        ->check(CLI::Range(0, 1 << 20))
+        ->check(cli::Range(0, 1 << 20))
         ->capture_default_str();
     app.add_option("--image-cache-mib", options.image_cache_mib,
                    "Most MiB of target regions' code that are kept for later programs; 0: none")
-        ->check(CLI::Range(0, 1 << 20))
+        ->check(cli::Range(0, 1 << 20))
         ->capture_default_str();
     app.add_flag("!--no-kernels", options.kernels, "Refuse to run kernels of the programs (offpath_compute)");
     app.add_option(
@@ -110,11 +109,11 @@ int main(int argc, char** argv) try {
                    "User whom kernels of hosts on other systems run as; needs the right to become it");
     app.add_option("--kernel-seconds", options.kernel_seconds,
                    "Seconds that a kernel or target region may run if its program sets no limit; 0: no limit")
-        ->check(CLI::Range(0, 31536000))
+        ->check(cli::Range(0, 31536000))
         ->capture_default_str();
     app.add_option("--ticket-seconds", options.ticket_seconds,
                    "How long a job's secret lets its ranks in, from when it was made")
-        ->check(CLI::Range(10, 31536000))
+        ->check(cli::Range(10, 31536000))
         ->capture_default_str();
     const std::map<std::string, proxy::Direct> direct{
         {"auto", proxy::Direct::automatic}, {"on", proxy::Direct::on}, {"off", proxy::Direct::off}};
@@ -122,9 +121,9 @@ int main(int argc, char** argv) try {
            "--direct", options.direct,
            "Whether ranks of other nodes may ask for small operations without their own proxy; auto:\n"
            "where the network between nodes is TCP")
-        ->transform(CLI::CheckedTransformer(direct));
+        ->transform(cli::CheckedTransformer(direct));
     app.add_flag("--info", info, "Print facts about this device as JSON and end");
-    CLI11_PARSE(app, argc, argv);
+    if (const std::optional<int> code = app.parse_or_exit(argc, argv)) return *code;
     if (info) {
         log::configure("offpathd", log::parse_level("warn"));
         std::puts(proxy::device_info(options.node, options.net_devices).c_str());

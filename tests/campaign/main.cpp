@@ -2,12 +2,12 @@
 // seed. A scenario that goes wrong is made as small as it will go, and its trace is printed. The exit code is
 // 1 then. docs/fault-campaign.md describes what is played and what is judged.
 #include "base/log.h"
+#include "command_line/command_line.h"
 #include "shrink.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -111,13 +111,13 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
     using namespace offpath::campaign;
     Options options;
-    CLI::App app{
+    cli::App app{
         "Plays scenarios of work and faults on the real engine, over a virtual clock, network and memory."};
     app.add_option("--first", options.first, "The first seed.")->capture_default_str();
     app.add_option("--seeds", options.seeds, "How many seeds.")->capture_default_str();
     app.add_option("--minutes", options.minutes, "Go on for so long, instead of --seeds.");
     app.add_option("--corpus", options.corpus, "Play the seeds in this file first, one a line.")
-        ->check(CLI::ExistingFile);
+        ->check(cli::ExistingFile());
     app.add_flag("--trace", options.trace, "Print what happens in each play.");
     app.add_flag("--no-shrink", options.no_shrink, "Print a play that goes wrong whole.");
     app.add_option("--json", options.json, "Write the totals to this file.");
@@ -127,9 +127,9 @@ int main(int argc, char** argv) {
            "--flaw", options.flaw.kind,
            "Let the network do what it must not, to check this program: one message of each proxy is lost, "
            "comes twice, or has a wrong byte.")
-        ->transform(CLI::CheckedTransformer(flaws));
+        ->transform(cli::CheckedTransformer(flaws));
     app.add_option("--flaw-at", options.flaw.at, "Which message of a proxy.")->capture_default_str();
-    CLI11_PARSE(app, argc, argv);
+    if (const std::optional<int> code = app.parse_or_exit(argc, argv)) return *code;
     offpath::log::configure("fault-campaign", offpath::log::Level::off);
     for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE})
         std::signal(signal, crashed);

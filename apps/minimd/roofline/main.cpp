@@ -1,6 +1,5 @@
 // Where the loops over pairs lie below one core's limits. The program takes minimd's flags and simulates the
 // system for their number of steps. Then it counts the lists and times the loops alone. It runs on one rank.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "command_line/command_line.h"
 #include "minimd/domain/decomposition.h"
 #include "minimd/dynamics/eam_forces.h"
 #include "minimd/dynamics/neighborhood.h"
@@ -215,7 +215,7 @@ int run(const CommandLine& command_line, const mpi_support::World& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("The loops over pairs of minimd beside what a core can do", "minimd-roofline");
+    cli::App app("The loops over pairs of minimd beside what a core can do", "minimd-roofline");
     const CommandLine command_line(app);
     std::vector<char*> arguments = with_double_dashes(argc, argv);
     return mpi_support::run_mpi_program(

@@ -1,9 +1,9 @@
 #include "minimd/setup/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <cstring>
 #include <map>
 
+#include "command_line/command_line.h"
 #include "minimd/base/limits.h"
 #include "minimd/files/dump_format.h"
 #include "minimd/setup/input_file.h"
@@ -16,19 +16,19 @@ namespace {
 
 // Names that stand for values; the flag's help lists them.
 template <typename T, typename Target>
-CLI::Option* add_choice(CLI::App& app, const std::string& flags, Target& target,
+cli::Option* add_choice(cli::App& app, const std::string& flags, Target& target,
                         const std::map<std::string, T>& choices, const std::string& description) {
     std::vector<std::string> names;
     for (const auto& choice : choices)
         names.push_back(choice.first);
     return app
-        .add_option_function<std::string>(
+        .add_option_function(
             flags, [&target, choices](const std::string& name) { target = choices.at(name); }, description)
-        ->check(CLI::IsMember(names));
+        ->check(cli::IsMember(names));
 }
 
-// Accepts a whole number as people write it: CLI11 itself reads 010 as 8.
-CLI::Validator whole_number(std::int64_t low, std::int64_t high) {
+// Accepts a whole number as people write it: the parser itself reads 010 as 8.
+cli::Validator whole_number(std::int64_t low, std::int64_t high) {
     const std::string range = "from " + std::to_string(low) + " to " + std::to_string(high);
     return {[=](std::string& word) {
                 const std::optional<std::int64_t> value = to_integer(word);
@@ -40,7 +40,7 @@ CLI::Validator whole_number(std::int64_t low, std::int64_t high) {
             range};
 }
 
-CLI::Validator fraction() {
+cli::Validator fraction() {
     return {[](std::string& word) {
                 const std::optional<double> value = to_double(word);
                 return value && *value >= 0.0 && *value <= 1.0
@@ -68,15 +68,15 @@ std::vector<char*> with_double_dashes(int argc, char** argv) {
     return arguments;
 }
 
-CommandLine::CommandLine(CLI::App& app) {
-    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+CommandLine::CommandLine(cli::App& app) {
+    app.default_take_last();
     add_minimd_flags(app);
     add_own_flags(app);
     add_ignored_flags(app);
 }
 
-void CommandLine::add_minimd_flags(CLI::App& app) {
-    app.option_defaults()->group("Run");
+void CommandLine::add_minimd_flags(cli::App& app) {
+    app.default_group("Run");
     app.add_option("-t,--num_threads", flags_.threads, "Threads of a rank (default 1)")
         ->transform(whole_number(1, most_threads));
     app.add_option("--teams", flags_.teams, "Thread teams of a rank; one is used, whatever is given")
@@ -93,7 +93,7 @@ void CommandLine::add_minimd_flags(CLI::App& app) {
                  "Accepted: an atom that moves further than the neighbouring subdomain is always an error");
     app.add_flag("--safe_exchange", flags_.safe_exchange, "Accepted, without effect");
 
-    app.option_defaults()->group("Problem");
+    app.default_group("Problem");
     app.add_option("-i,--input_file", input_file_, "miniMD's input file (default in.lj.miniMD)");
     app.add_option("-n,--nsteps", steps_, "Time steps")->transform(whole_number(0, most_steps));
     app.add_option("-s,--size", size_, "Unit cells in each dimension")
@@ -113,17 +113,17 @@ void CommandLine::add_minimd_flags(CLI::App& app) {
     app.add_option("-f,--data_file", data_file_, "Read the atoms from this LAMMPS data file");
     app.add_option("--restart", flags_.restart_from, "Go on from this file, which --write-restart made");
 
-    app.option_defaults()->group("Reports");
+    app.default_group("Reports");
     app.add_option("-o,--yaml_output", flags_.yaml_output,
                    "1: write miniMD-YEAR-MONTH-DAY-HOUR-MINUTE-SECOND.yaml (default 0)")
         ->transform(whole_number(0, 3));
     app.add_flag("--yaml_screen", flags_.yaml_screen, "With -o 1: the same on standard output");
 }
 
-void CommandLine::add_own_flags(CLI::App& app) {
+void CommandLine::add_own_flags(cli::App& app) {
     app.add_option("--json", flags_.json,
                    "Write the results to this file as one JSON line; - prints that instead of the rest");
-    CLI::Option* dump = app.add_option("--dump", flags_.dump,
+    cli::Option* dump = app.add_option("--dump", flags_.dump,
                                        "Write the atoms to this file; its ending .xyz or .lammpstrj says how")
                             ->check([](const std::string& path) {
                                 return dump_format_of(path)
@@ -133,14 +133,14 @@ void CommandLine::add_own_flags(CLI::App& app) {
     app.add_option("--dump-every", flags_.dump_every, "Steps between frames (default 0: first and last step)")
         ->transform(whole_number(0, most_steps))
         ->needs(dump);
-    CLI::Option* write =
+    cli::Option* write =
         app.add_option("--write-restart", flags_.restart_to, "Write a file to go on from, at the end");
     app.add_option("--restart-every", flags_.restart_every,
                    "Steps after which it is written as well (default 0: none)")
         ->transform(whole_number(0, most_steps))
         ->needs(write);
 
-    app.option_defaults()->group("offpath");
+    app.default_group("offpath");
     add_choice<Precision>(app, "--precision", flags_.precision,
                           {{"single", Precision::single_precision}, {"double", Precision::double_precision}},
                           "Of positions and forces (default double)");
@@ -183,7 +183,7 @@ void CommandLine::add_own_flags(CLI::App& app) {
     app.add_option("--intensity", flags_.intensity, "Evaluations of each pair's force (default 1)")
         ->transform(whole_number(1, most_intensity));
     app.add_option("--lanes", flags_.lanes, "Of the kernels' vectors (default: those that are fastest here)")
-        ->check(CLI::IsMember({2, 4, 8, 16}));
+        ->check(cli::IsMember({2, 4, 8, 16}));
     app.add_option("--eam-file", flags_.eam_file,
                    "Tables of the EAM potential, a funcfl file (default Cu_u6.eam)");
     add_choice<SkinCheck>(app, "--skin-check", flags_.skin_check,
@@ -191,16 +191,16 @@ void CommandLine::add_own_flags(CLI::App& app) {
                           "When atoms outrun the skin between neighbour builds (default warn)");
 }
 
-void CommandLine::add_ignored_flags(CLI::App& app) {
-    app.option_defaults()->group("Of other variants of miniMD: accepted, without effect");
+void CommandLine::add_ignored_flags(cli::App& app) {
+    app.default_group("Of other variants of miniMD: accepted, without effect");
     const auto ignore = [this](const std::string& flag) {
         return [this, flag](const std::string&) { ignored_.push_back(flag); };
     };
-    app.add_option_function<std::string>("--sse", ignore("-sse"), "-sse: instructions to use");
-    app.add_option_function<std::string>("-d,--device", ignore("--device"), "A GPU");
-    app.add_option_function<std::string>("--num_gpus", ignore("--num_gpus"), "-ng: GPUs of a node");
-    app.add_option_function<std::string>("--team_neigh", ignore("--team_neigh"), "Teams that search pairs");
-    app.add_option_function<std::string>("--skip_gpu", ignore("--skip_gpu"), "A GPU");
+    app.add_option_function("--sse", ignore("-sse"), "-sse: instructions to use");
+    app.add_option_function("-d,--device", ignore("--device"), "A GPU");
+    app.add_option_function("--num_gpus", ignore("--num_gpus"), "-ng: GPUs of a node");
+    app.add_option_function("--team_neigh", ignore("--team_neigh"), "Teams that search pairs");
+    app.add_option_function("--skip_gpu", ignore("--skip_gpu"), "A GPU");
     app.add_flag_callback(
         "--device_map", [this] { ignored_.push_back("--device_map"); }, "-dm: GPUs to ranks");
 }

@@ -13,7 +13,7 @@
 
 #include "minimd/base/settings.h"
 
-namespace CLI {
+namespace offpath::command_line {
 class App;
 }
 
@@ -27,7 +27,7 @@ std::vector<char*> with_double_dashes(int argc, char** argv);
 class CommandLine {
   public:
     // Adds all flags to `app`.
-    explicit CommandLine(CLI::App& app);
+    explicit CommandLine(offpath::command_line::App& app);
     CommandLine(const CommandLine&) = delete;
     CommandLine& operator=(const CommandLine&) = delete;
 
@@ -35,9 +35,9 @@ class CommandLine {
     Settings settings(MPI_Comm comm) const;
 
   private:
-    void add_minimd_flags(CLI::App& app);
-    void add_ignored_flags(CLI::App& app);
-    void add_own_flags(CLI::App& app);
+    void add_minimd_flags(offpath::command_line::App& app);
+    void add_ignored_flags(offpath::command_line::App& app);
+    void add_own_flags(offpath::command_line::App& app);
     void apply_size(Settings& settings) const;
 
     std::string input_file_;

@@ -1,7 +1,6 @@
 // minimd_batch FILE: many runs of minimd in one job, because starting a job takes longer than most of the
 // runs. A line of FILE has a run's arguments. Words NAME=VALUE before them are its environment. The program
 // ends with the first run that fails.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "command_line/command_line.h"
 #include "minimd/program.h"
 #include "support/mpi_program.h"
 
@@ -49,7 +49,7 @@ int run(const std::string& line, const mpi_support::World& world) {
     for (std::string& word : words)
         arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    CLI::App app("a run of a batch", "minimd");
+    cli::App app("a run of a batch", "minimd");
     const CommandLine command_line(app);
     std::vector<char*> dashed = with_double_dashes(static_cast<int>(words.size()), arguments.data());
     app.parse(static_cast<int>(dashed.size()) - 1, dashed.data());
@@ -61,7 +61,7 @@ int run(const std::string& line, const mpi_support::World& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Runs of minimd in one job", "minimd_batch");
+    cli::App app("Runs of minimd in one job", "minimd_batch");
     std::string file;
     app.add_option("FILE", file)->required();
     return mpi_support::run_mpi_program(argc, argv, app, [&](const mpi_support::World& world) {

@@ -10,8 +10,9 @@ cmake --install "$build" --prefix "$prefix" >"$dir/install.log"
 
 # Quick to compile rather than fast. ccache serves a later run of this test, also in another tree: everything is below a
 # folder whose name it does not see.
-mkdir "$dir/apps"
+mkdir "$dir/apps" "$dir/src"
 cp -r "$tests/../apps/minimd" "$tests/../apps/support" "$dir/apps"
+cp -r "$tests/../src/command_line" "$dir/src"
 launcher=()
 if command -v ccache >/dev/null; then
     launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER="cmake;-E;env;CCACHE_BASEDIR=$dir;CCACHE_NOHASHDIR=1;ccache")
