@@ -175,8 +175,11 @@ void* Device::allocate(std::int64_t bytes, const void* host) {
     std::call_once(pool_, [this] { target_->open_pool(); });
     std::uint64_t address = 0;
     std::string problem;
-    if (target_->allocate(static_cast<std::uint64_t>(bytes), address, problem) == Status::ok)
+    if (target_->allocate(static_cast<std::uint64_t>(bytes), address, problem) == Status::ok) {
+        std::lock_guard lock(mutex_);
+        mapped_[address] = {static_cast<std::uint64_t>(bytes), reinterpret_cast<std::uint64_t>(host)};
         return reinterpret_cast<void*>(address);
+    }
     failed("no memory", problem);
     return nullptr;
 }
@@ -191,6 +194,10 @@ std::int32_t Device::release(void* address) {
         return success;
     }
     if (shared_.unshare(*target_, address)) return success;
+    {
+        std::lock_guard lock(mutex_);
+        mapped_.erase(reinterpret_cast<std::uint64_t>(address));
+    }
     return target_->release(0, reinterpret_cast<std::uint64_t>(address)) == Status::ok
                ? success
                : failed("memory", target_->problem());
@@ -249,10 +256,20 @@ std::int32_t Device::finish(Queue* queue, bool wait, bool& done) {
     return status == Status::ok ? success : failed("a target region failed", problem);
 }
 
-std::int32_t Device::settle(Queue* queue, AsyncInfo* async, Status status) {
+std::int32_t Device::settle(Queue* queue, AsyncInfo* async, Status status, bool waits) {
     if (status != Status::ok) return failed("it is lost", target_->problem());
     bool done;
-    return async != nullptr ? success : finish(queue, true, done);
+    if (async == nullptr) return finish(queue, true, done);
+    return waits ? synchronize(async) : success;
+}
+
+bool Device::is_of_map(const void* device, const void* host) {
+    const auto there = reinterpret_cast<std::uint64_t>(device), here = reinterpret_cast<std::uint64_t>(host);
+    std::lock_guard lock(mutex_);
+    const auto next = mapped_.upper_bound(there);
+    if (next == mapped_.begin()) return true;  // a variable of the program's image
+    const auto& [begin, block] = *std::prev(next);
+    return there >= begin + block.bytes || here - block.host == there - begin;
 }
 
 bool Device::in_program(const void* address) {
@@ -283,7 +300,8 @@ std::int32_t Device::submit(void* to, const void* from, std::int64_t bytes, Asyn
     Queue* const queue = queue_of(async);
     return settle(queue, async,
                   target_->put(queue->stream, reinterpret_cast<std::uint64_t>(to), from,
-                               static_cast<std::uint64_t>(bytes)));
+                               static_cast<std::uint64_t>(bytes)),
+                  !is_of_map(to, from));
 }
 
 std::int32_t Device::retrieve(void* to, const void* from, std::int64_t bytes, AsyncInfo* async) {
@@ -297,7 +315,8 @@ std::int32_t Device::retrieve(void* to, const void* from, std::int64_t bytes, As
     Queue* const queue = queue_of(async);
     return settle(queue, async,
                   target_->get(queue->stream, to, reinterpret_cast<std::uint64_t>(from),
-                               static_cast<std::uint64_t>(bytes)));
+                               static_cast<std::uint64_t>(bytes)),
+                  !is_of_map(from, to));
 }
 
 std::int32_t Device::exchange(void* from, void* to, std::int64_t bytes, AsyncInfo* async) {
@@ -305,7 +324,8 @@ std::int32_t Device::exchange(void* from, void* to, std::int64_t bytes, AsyncInf
     Queue* const queue = queue_of(async);
     return settle(queue, async,
                   target_->copy(queue->stream, reinterpret_cast<std::uint64_t>(to),
-                                reinterpret_cast<std::uint64_t>(from), static_cast<std::uint64_t>(bytes)));
+                                reinterpret_cast<std::uint64_t>(from), static_cast<std::uint64_t>(bytes)),
+                  true);
 }
 
 // Arrays that are private to the region get memory of their own, where libomptarget's copy for them is
@@ -402,7 +422,7 @@ std::int32_t Device::record_event(void* event, AsyncInfo* async) {
     std::string ignored;
     std::lock_guard lock(recorded.mutex);
     if (recorded.sync != 0) (void)target_->finish(recorded.sync, true, ignored);
-    recorded.sync = target_->begin_sync(queue_of(async)->stream);
+    recorded.sync = target_->begin_event(queue_of(async)->stream);
     return success;
 }
 

@@ -87,8 +87,11 @@ class Device {
     Queue* queue_of(AsyncInfo* async);
     const char* name_of(const void* entry);
     void give_back(Queue* queue);
-    // Waits for what was started if there is no `async`.
-    std::int32_t settle(Queue* queue, AsyncInfo* async, Status status);
+    // Waits for what was started if there is no `async`, or if it has to.
+    std::int32_t settle(Queue* queue, AsyncInfo* async, Status status, bool waits = false);
+    // Whether a map, which is waited for, copies between both. libomptarget does not look at how the copies
+    // of omp_target_memcpy end after they have begun.
+    bool is_of_map(const void* device, const void* host);
     std::int32_t finish(Queue* queue, bool wait, bool& done);
     Status make_private(Queue& queue, const KernelArguments& kernel, std::span<std::uint64_t> values,
                         void** arguments, std::vector<std::uint64_t>& blocks);
@@ -98,6 +101,10 @@ class Device {
     const target::DeviceFacts facts_;
     bool unified_ = false;  // device memory is the program's own memory; set before target_
     std::mutex mutex_;
+    struct Mapped {
+        std::uint64_t bytes = 0, host = 0;  // host 0: made by omp_target_alloc
+    };
+    std::map<std::uint64_t, Mapped> mapped_;          // by the device's address
     std::map<const std::byte*, std::size_t> blocks_;  // of device memory in the program, with their bytes
     std::unique_ptr<target::Target> target_;
     std::once_flag pool_;

@@ -152,9 +152,12 @@ struct Unify {
 struct Fetched {
     static constexpr Kind kind = Kind::fetched;
 };
-// Answer: Done when everything before it in its stream is done, with the first error of these.
+// Answer: Done when everything before it in its stream is done, with the first error of these. The error is
+// then over, unless the sync keeps it for the next one.
 struct Sync {
     static constexpr Kind kind = Kind::sync;
+    std::uint32_t keeps_error = 0;
+    std::uint32_t unused = 0;
 };
 
 // Payload: the text of an error, or what the kind of request says.

@@ -167,6 +167,23 @@ TEST(DirectCopies, AFailedSyncGetsNothing) {
     EXPECT_TRUE(world.copies.is_idle(1));
 }
 
+TEST(DirectCopies, AnErrorThatAnEventKeepsIsThereForTheSync) {
+    Pool world;
+    int& there = *reinterpret_cast<int*>(world.block(sizeof(int)));
+    int here = 0;
+    (void)world.copies.begin_request(1);
+    EXPECT_TRUE(world.copies.get(1, &here, Pool::address(&there), sizeof here));
+    world.copies.begin_sync(1, 1, true);
+    there = 3;
+    world.copies.finish(1, false);
+    EXPECT_FALSE(world.copies.is_idle(1)) << "no sync would ask for the error";
+    EXPECT_FALSE(world.copies.put(1, Pool::address(&there), &here, sizeof here));
+    world.copies.begin_sync(1, 2);
+    world.copies.finish(2, false);
+    EXPECT_EQ(here, 0);
+    EXPECT_TRUE(world.copies.is_idle(1));
+}
+
 TEST(DirectCopies, ABlockLivesAsLongAsRequestsMayUseIt) {
     Pool world;
     char* const block = world.block(100);

@@ -1,4 +1,8 @@
 // MPI_Init, MPI_Init_thread, MPI_Finalize.
+//
+// The front end ends in a callback of MPI_COMM_SELF, which PMPI_Finalize calls before it takes anything down.
+// The callbacks come in the reverse order of their attributes, and ours is the first one. So those of the
+// program come before it, and may still use whatever a device has to do with.
 #include <mpi.h>
 #include <offpath/types.h>
 
@@ -9,7 +13,18 @@
 
 namespace {
 
+int end(MPI_Comm, int, void*, void*) {
+    offpath::mpi::close_regions(offpath::mpi::devices::left_messages);
+    offpath::mpi::detach();
+    offpath::mpi::keep_components();
+    return MPI_SUCCESS;
+}
+
 void begin() {
+    int key = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &key, nullptr);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+    PMPI_Comm_free_keyval(&key);
     offpath::mpi::attach();
     offpath::mpi::open_regions();
 }
@@ -31,9 +46,6 @@ OFFPATH_API int MPI_Init_thread(int* argc, char*** argv, int required, int* prov
 }
 
 OFFPATH_API int MPI_Finalize() {
-    offpath::mpi::close_regions(offpath::mpi::devices::left_messages);
-    offpath::mpi::detach();
-    offpath::mpi::keep_components();
     return PMPI_Finalize();
 }
 

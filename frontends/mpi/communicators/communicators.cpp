@@ -253,9 +253,9 @@ void open_communicators() {
     give_team(MPI_COMM_WORLD, runtime().rank, everybody);
 }
 
+// MPI_Finalize has taken the attribute of MPI_COMM_SELF away by now.
 void close_communicators() {
     PMPI_Comm_delete_attr(MPI_COMM_WORLD, team_keyval);
-    PMPI_Comm_delete_attr(MPI_COMM_SELF, team_keyval);
     close_small_messages();
     PMPI_Comm_free_keyval(&team_keyval);
     PMPI_Group_free(&runtime().world_group);

@@ -168,8 +168,8 @@ void Requests::on(const Head& head, const Call& call, std::uint64_t bytes) {
         handler_.queue(head.stream, std::move(work));
 }
 
-void Requests::on(const Head& head, const Sync&, std::uint64_t bytes) {
-    if (reader_.skip(bytes)) handler_.queue(head.stream, SyncWork{head.number});
+void Requests::on(const Head& head, const Sync& sync, std::uint64_t bytes) {
+    if (reader_.skip(bytes)) handler_.queue(head.stream, SyncWork{head.number, sync.keeps_error != 0});
 }
 
 void Requests::on(const Head& head, const Unify&, std::uint64_t bytes) {

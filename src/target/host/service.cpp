@@ -365,8 +365,10 @@ void Service::perform(Stream& stream, CallWork& work) {
 void Service::perform(Stream& stream, SyncWork& work) {
     output_.flush();
     give_changes(stream, "a copy");
-    const Status status = static_cast<Status>(std::exchange(stream.status, 0));
-    answer(work.number, status, 0, std::exchange(stream.problem, {}));
+    answer(work.number, static_cast<Status>(stream.status), 0, stream.problem);
+    if (work.keeps_error) return;
+    stream.status = 0;
+    stream.problem.clear();
 }
 
 void Service::perform(Stream& stream, Release& work) {

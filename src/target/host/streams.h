@@ -32,12 +32,13 @@ struct CallWork {
 };
 struct SyncWork {
     std::uint64_t number = 0;
+    bool keeps_error = false;
 };
 using Work = std::variant<PutWork, PutFromWork, GetWork, Copy, CallWork, SyncWork, Release>;
 
 class Stream {
   public:
-    // The first error since the last sync; used by the thread that works on the stream.
+    // The first error since the last sync that did not keep it; used by the thread that works on the stream.
     std::int32_t status = 0;
     std::string problem;
 

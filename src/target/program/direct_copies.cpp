@@ -62,11 +62,11 @@ bool DirectCopies::is_idle(std::uint32_t number) {
     return in.is_idle();
 }
 
-void DirectCopies::begin_sync(std::uint32_t number, std::uint64_t sync) {
+void DirectCopies::begin_sync(std::uint32_t number, std::uint64_t sync, bool keeps_error) {
     Stream& in = stream(number);
     const std::lock_guard lock(in.mutex);
     const std::lock_guard maps(mutex_);
-    syncs_[sync] = {number, in.sent};
+    syncs_[sync] = {number, in.sent, keeps_error};
 }
 
 void DirectCopies::finish(std::uint64_t number, bool ok) {
@@ -77,6 +77,7 @@ void DirectCopies::finish(std::uint64_t number, bool ok) {
         if (!found) return;
         sync = found.mapped();
     }
+    if (sync.keeps_error && !ok) return;
     Stream& in = stream(sync.stream);
     const std::lock_guard lock(in.mutex);
     in.done = std::max(in.done, sync.after);

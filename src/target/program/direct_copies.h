@@ -37,8 +37,9 @@ class DirectCopies {
     // Whether nothing of the stream is under way.
     bool is_idle(std::uint32_t stream);
     // A sync with this number, of all that has begun, is about to be sent.
-    void begin_sync(std::uint32_t stream, std::uint64_t number);
-    // A sync is over. If not `ok`, gets before it are not done.
+    void begin_sync(std::uint32_t stream, std::uint64_t number, bool keeps_error = false);
+    // A sync is over. If not `ok`, gets before it are not done. If it also keeps the error, the stream is not
+    // idle until the sync that returns the error.
     void finish(std::uint64_t number, bool ok);
 
   private:
@@ -55,6 +56,7 @@ class DirectCopies {
     struct Sync {
         std::uint32_t stream = 0;
         std::uint64_t after = 0;
+        bool keeps_error = false;
     };
     Stream& stream(std::uint32_t number);
     void copy(const Get& get);

@@ -80,7 +80,7 @@ Target::Target(Connection connection)
 
 Target::~Target() {
     std::string ignored;
-    (void)finish(send_sync(new_stream()), true, ignored);  // waits for what functions have printed
+    (void)finish(send_sync(new_stream(), false), true, ignored);  // waits for what functions have printed
     line_->hang_up();
 }
 
@@ -313,17 +313,21 @@ std::uint32_t Target::new_stream() {
 }
 
 std::uint64_t Target::begin_sync(std::uint32_t stream) {
-    return maps_files() && direct_.is_idle(stream) ? nothing_to_wait_for : send_sync(stream);
+    return maps_files() && direct_.is_idle(stream) ? nothing_to_wait_for : send_sync(stream, false);
 }
 
-std::uint64_t Target::send_sync(std::uint32_t stream) {
+std::uint64_t Target::begin_event(std::uint32_t stream) {
+    return maps_files() && direct_.is_idle(stream) ? nothing_to_wait_for : send_sync(stream, true);
+}
+
+std::uint64_t Target::send_sync(std::uint32_t stream, bool keeps_error) {
     const std::uint64_t number = answers_.expect();
     {
         std::lock_guard lock(copies_mutex_);
         if (auto copies = copies_.extract(stream)) finishing_[number] = std::move(copies.mapped());
     }
-    if (maps_files()) direct_.begin_sync(stream, number);
-    (void)send(number, stream, Sync{}, {}, true);
+    if (maps_files()) direct_.begin_sync(stream, number, keeps_error);
+    (void)send(number, stream, Sync{keeps_error ? 1U : 0U, 0}, {}, true);
     return number;
 }
 

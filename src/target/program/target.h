@@ -92,8 +92,10 @@ class Target {
     std::uint32_t new_stream();
     // Waits until all requests of the stream are done. Returns the first error of these, with `problem`.
     Status sync(std::uint32_t stream, std::string& problem);
-    // Begins a sync, and returns its number for finish().
+    // Begins a sync, and returns its number for finish(). The first error is then over: no later sync has it.
     std::uint64_t begin_sync(std::uint32_t stream);
+    // The same, but the error stays: the stream executes no function until a sync has returned the error.
+    std::uint64_t begin_event(std::uint32_t stream);
     // in_progress: the sync is not done. Blocks if `wait`, for at most `limit_ns` if that is not 0. After
     // that time the host is given up: it ends, and this and all later calls return peer_lost, with
     // `limit_problem` as problem().
@@ -114,7 +116,7 @@ class Target {
     std::uint64_t expect_copy(std::uint32_t stream, const ExpectedCopy& copy);
     void begin_request(std::uint32_t stream);
     Status send_get(std::uint32_t stream, const DirectCopies::Get& get);
-    std::uint64_t send_sync(std::uint32_t stream);
+    std::uint64_t send_sync(std::uint32_t stream, bool keeps_error);
     Answer ask(std::uint64_t number);
     Status end_sync(std::uint64_t number, const Answer& answer, std::string& problem);
     void reply(std::vector<std::byte> record);
