@@ -33,12 +33,12 @@ function(offpath_passed_options result)
   set(${result} ${options} PARENT_SCOPE)
 endfunction()
 
-# offpath_own_code(RESULT OPTIONS...): whether the options change how code is generated. GCC takes such options from a
+# offpath_own_code(RESULT OPTIONS...): whether the options change how code is generated, or what is defined. GCC takes such options from a
 # precompiled header and ignores those of the command line, so what has its own must do without.
 function(offpath_own_code result)
   list(FILTER ARGN EXCLUDE REGEX "-fopenmp|-fPIC|-fvisibility|-ftls-model|-fsanitize|-fno-sanitize|-fno-omit-frame-pointer|^-O1$")
   set(${result} OFF PARENT_SCOPE)
-  if("${ARGN}" MATCHES "-f[a-z]|-O[0-9s]|-m[a-z]")
+  if("${ARGN}" MATCHES "-f[a-z]|-O[0-9s]|-m[a-z]|-pthread")
     set(${result} ON PARENT_SCOPE)
   endif()
 endfunction()

@@ -45,7 +45,8 @@ else
     skipped+=("mpich, abi: the wheel of MPICH 5 cannot be had")
 fi
 
-tests=(finalize_test collectives_test persistent_test reductions_test random_test p2p_calls_test handlers_test p2p_random_test rma_test rma_random_test tool_variables_test)
+tests=(finalize_test collectives_test persistent_test reductions_test random_test p2p_calls_test handlers_test p2p_random_test rma_test rma_random_test self_callback_test library_life_test
+    tool_variables_test)
 libraries=()
 for mpi in "${mpis[@]}"; do
     case $mpi in openmpi) prefix=mpi library=offpath-mpi ;; *) prefix=$mpi library=offpath-mpi-$mpi ;; esac
@@ -121,7 +122,11 @@ for mpi in "${mpis[@]}"; do
         run "$mpi" p2p_random_test "$ranks" "${p2p[@]}"
         run "$mpi" rma_test "$ranks" "${rma[@]}"
         run "$mpi" rma_random_test "$ranks" "${rma[@]}"
+        run "$mpi" self_callback_test "$ranks" OFFPATH_P2P=all OFFPATH_P2P_WAITED=device OFFPATH_RMA=all
         [ "$mpi" = abi ] || ONLY=1 run "$mpi" tool_variables_test "$ranks" OFFPATH_AGREE_MS=0
+    done
+    for life in library program library_then_program program_then_library; do
+        run "$mpi" library_life_test 3 LIFE=$life "EXPECT=offloaded [1-9]"
     done
 done
 
