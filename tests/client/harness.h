@@ -41,7 +41,7 @@ class DaemonProcess {
     bool running() const;
     void signal(int number) const;
     // Waits at most `seconds` for the end. Returns the exit code; -1: killed by a signal, -2: still running.
-    int wait(double seconds = 10);
+    int wait(double seconds = 60);
     std::string log() const;
     // 127.0.0.1:PORT, if the daemon listens.
     std::string address() const;

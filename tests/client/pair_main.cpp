@@ -37,7 +37,7 @@ int gather(void* user, const void* mine, std::size_t bytes, void* all) {
     }
     std::filesystem::rename(name(meeting.rank) + ".new", name(meeting.rank));
     for (int rank = 0; rank < 2; ++rank) {
-        const auto give_up = Clock::now() + std::chrono::seconds(20);
+        const auto give_up = Clock::now() + std::chrono::seconds(60);
         while (!std::filesystem::exists(name(rank))) {
             if (Clock::now() > give_up) return 1;
             pause_ms(5);

@@ -85,7 +85,7 @@ class Stranger : public transport::Handler {
     }
     // False: `over` did not hold within `seconds`.
     template <typename Over>
-    bool until(Over&& over, double seconds = 5) {
+    bool until(Over&& over, double seconds = 60) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
         while (!over()) {
             if (std::chrono::steady_clock::now() > end) return false;

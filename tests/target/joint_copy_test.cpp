@@ -21,7 +21,7 @@ constexpr std::uint64_t pieces = 5;
 constexpr std::uint64_t copied_bytes = pieces * JointCopy::piece_bytes - 100;
 
 bool ends_soon(const std::function<bool()>& done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!done() && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return done();

@@ -44,7 +44,7 @@ class DevicePath : public testing::TestWithParam<std::string> {
     }
     std::uint64_t base() { return reinterpret_cast<std::uint64_t>(host.data()); }
     bool wait(const std::deque<Counted>& all) {
-        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        const auto deadline = std::chrono::steady_clock::now() + 60s;
         for (const Counted& each : all) {
             while (!each.done()) {
                 if (std::chrono::steady_clock::now() > deadline) return false;

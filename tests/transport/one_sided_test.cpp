@@ -35,7 +35,7 @@ class Windows : public testing::TestWithParam<std::string> {
     Status flush() {
         Counted flushed;
         flushed.start(remote_->flush(&flushed));
-        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        const auto deadline = std::chrono::steady_clock::now() + 60s;
         while (!flushed.done() && std::chrono::steady_clock::now() < deadline) {
             writer_->progress();
             target_->progress();
