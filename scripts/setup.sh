@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The one set-up step: Debian packages and the pinned Python environment in .venv. `setup.sh tests` also
-# installs what only tests need: a browser, groff, SimGrid and Slurm; `setup.sh coverage` gcovr, too. Safe to run
-# again; it does nothing when all is there.
+# installs what only tests need: a browser, groff, SimGrid, systemd and Slurm; `setup.sh coverage` gcovr, too.
+# Safe to run again; it does nothing when all is there.
 # Needs Debian 12 or a relative of it, and root or sudo only while packages are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,7 +28,7 @@ if [ "${1:-}" = coverage ]; then
     packages+=(gcovr)
 fi
 if [ -n "${1:-}" ]; then
-    packages+=(chromium-headless-shell groff-base libsimgrid-dev)
+    packages+=(chromium-headless-shell groff-base libsimgrid-dev systemd)
     [ -e /etc/slurm/slurm.conf ] || services=(munge slurmctld slurmd)
 fi
 
