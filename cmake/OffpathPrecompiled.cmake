@@ -33,8 +33,9 @@ function(offpath_passed_options result)
   set(${result} ${options} PARENT_SCOPE)
 endfunction()
 
-# offpath_own_code(RESULT OPTIONS...): whether the options change how code is generated, or what is defined. GCC takes such options from a
-# precompiled header and ignores those of the command line, so what has its own must do without.
+# offpath_own_code(RESULT OPTIONS...): whether the options change how code is generated, or what is defined. GCC takes
+# such options from a precompiled header and ignores those of the command line, or rejects the header. So a target
+# with options of its own gets none.
 function(offpath_own_code result)
   list(FILTER ARGN EXCLUDE REGEX "-fopenmp|-fPIC|-fvisibility|-ftls-model|-fsanitize|-fno-sanitize|-fno-omit-frame-pointer|^-O1$")
   set(${result} OFF PARENT_SCOPE)

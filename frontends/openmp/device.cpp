@@ -3,6 +3,7 @@
 #include "base/codes.h"
 #include "base/environment.h"
 #include "base/scheduling.h"
+#include "target/records.h"
 
 #include <fmt/format.h>
 
@@ -263,7 +264,8 @@ std::int32_t Device::settle(Queue* queue, AsyncInfo* async, Status status, bool 
     return waits ? synchronize(async) : success;
 }
 
-bool Device::is_of_map(const void* device, const void* host) {
+bool Device::is_of_map(const void* device, const void* host, std::uint64_t bytes) {
+    if (bytes <= target::inline_bytes) return true;  // this process reads or writes its memory itself
     const auto there = reinterpret_cast<std::uint64_t>(device), here = reinterpret_cast<std::uint64_t>(host);
     std::lock_guard lock(mutex_);
     const auto next = mapped_.upper_bound(there);
@@ -301,7 +303,7 @@ std::int32_t Device::submit(void* to, const void* from, std::int64_t bytes, Asyn
     return settle(queue, async,
                   target_->put(queue->stream, reinterpret_cast<std::uint64_t>(to), from,
                                static_cast<std::uint64_t>(bytes)),
-                  !is_of_map(to, from));
+                  !is_of_map(to, from, size));
 }
 
 std::int32_t Device::retrieve(void* to, const void* from, std::int64_t bytes, AsyncInfo* async) {
@@ -316,7 +318,7 @@ std::int32_t Device::retrieve(void* to, const void* from, std::int64_t bytes, As
     return settle(queue, async,
                   target_->get(queue->stream, to, reinterpret_cast<std::uint64_t>(from),
                                static_cast<std::uint64_t>(bytes)),
-                  !is_of_map(from, to));
+                  !is_of_map(from, to, size));
 }
 
 std::int32_t Device::exchange(void* from, void* to, std::int64_t bytes, AsyncInfo* async) {

@@ -8,7 +8,7 @@ from suite.case import Outcome, Part, Result, Test
 
 _GTEST_CASE = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:, where .*)? \((\d+) ms\)$", re.MULTILINE)
 _GTEST_SKIP = re.compile(r": Skipped\n(.+)\n")
-_SAID = re.compile(r"skipped:\s*(.+)", re.IGNORECASE)
+_SAID = re.compile(r"skipped:[ \t]*(\S.*)", re.IGNORECASE)
 _GTEST_OUTCOMES = {"OK": Outcome.PASSED, "FAILED": Outcome.FAILED, "SKIPPED": Outcome.SKIPPED}
 
 
