@@ -1,5 +1,7 @@
 #include "executable_data.h"
 
+#include "base/child_copies.h"
+
 #include <fmt/format.h>
 
 #include <atomic>
@@ -144,7 +146,10 @@ bool share_executable_data(const DataRange& range, MemoryFile& file, std::string
         moving.store(false, std::memory_order_release);
     }
     unmap(copy, range.bytes);
-    if (replaced) file = std::move(made);
+    if (replaced) {
+        child_copies::note_copy(range.begin, range.bytes, made.get());
+        file = std::move(made);
+    }
     return replaced;
 }
 

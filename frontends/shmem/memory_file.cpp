@@ -1,5 +1,7 @@
 #include "memory_file.h"
 
+#include "base/file_size.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +27,7 @@ MemoryFile::~MemoryFile() {
 
 bool MemoryFile::make(const char* name, std::size_t bytes, MemoryFile& file, std::string& problem) {
     MemoryFile made(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (made && ftruncate(made.get(), static_cast<off_t>(bytes)) == 0 &&
+    if (made && set_file_bytes(made.get(), bytes) &&
         fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
         file = std::move(made);
         return true;

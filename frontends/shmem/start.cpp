@@ -1,5 +1,6 @@
 #include "life.h"
 
+#include "base/child_copies.h"
 #include "base/log.h"
 #include "base/patience.h"
 #include "base/variables.h"
@@ -120,6 +121,7 @@ void make_heap(std::uint64_t user_bytes) {
     MemoryFile& file = files.segments[heap_segment];
     if (MemoryFile::make("offpath-shmem-heap", bytes, file, problem)) {
         files.heap = file.map(bytes);
+        if (files.heap != nullptr) child_copies::note_copy(files.heap, bytes, file.get());
         if (files.heap == nullptr)
             problem =
                 fmt::format("a symmetric heap of {} bytes (SHMEM_SYMMETRIC_SIZE) cannot be mapped", bytes);

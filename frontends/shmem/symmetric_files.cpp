@@ -1,5 +1,6 @@
 #include "symmetric_files.h"
 
+#include "base/child_copies.h"
 #include "core.h"
 #include "device.h"
 #include "heap.h"
@@ -41,6 +42,7 @@ bool attach_segment(SegmentId id) {
 
 void drop_heap() {
     close_heap();
+    child_copies::forget(files.heap);
     unmap(files.heap, world.segments[heap_segment].bytes);
     files.heap = nullptr;
     files.segments[heap_segment] = {};

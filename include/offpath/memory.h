@@ -17,8 +17,9 @@ extern "C" {
 #endif
 
 /* Allocates `bytes` bytes (> 0), page-aligned and zeroed, which this process and its device share if they
- * can (offpath_mem_query tells). Makes the pages present at once, so allocate early and reuse. Errors:
- * INVALID, MEMORY (here or on the device, or more than 4096 allocations), SYSTEM, PEER_LOST. Any thread. */
+ * can (offpath_mem_query tells). Up to 1 MiB, all pages are present at once; later ones come at first use. A
+ * child of fork() has a copy of its own. Errors: INVALID, MEMORY (here or on the device, more than 4096
+ * allocations, or more than `ulimit -f` allows), SYSTEM, PEER_LOST. Any thread. */
 OFFPATH_API offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void** address);
 
 /* Frees memory of offpath_mem_alloc. Waits until no operation of this process uses it and the device has

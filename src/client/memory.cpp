@@ -1,10 +1,13 @@
 // The memory calls of the C API.
+#include "base/file_size.h"
 #include "base/log.h"
 #include "client/caught.h"
 #include "client/context.h"
 #include "memory/shareable.h"
 
 #include <offpath/memory.h>
+
+#include <atomic>
 
 using namespace offpath;
 using namespace offpath::client;
@@ -90,6 +93,16 @@ offpath_region* keep(offpath_context& context, std::unique_ptr<offpath_region> m
     return region;
 }
 
+// Once: a caller may try again and again, and has memory of another kind instead.
+void warn_of_limit(std::size_t bytes) {
+    static std::atomic_flag said;
+    if (!said.test_and_set())
+        log::warn(Code::resources,
+                  "the limit of file sizes (ulimit -f) allows no {} bytes that the device maps too: such "
+                  "memory stays ordinary, which costs copies",
+                  bytes);
+}
+
 }  // namespace
 
 extern "C" {
@@ -97,6 +110,10 @@ extern "C" {
 offpath_status_t offpath_mem_alloc(offpath_context_h context, size_t bytes, void** address) try {
     if (context == nullptr || address == nullptr || bytes == 0 || bytes > schedule::max_slot_bytes)
         return OFFPATH_ERR_INVALID;
+    if (!is_file_size_allowed(bytes)) {
+        warn_of_limit(bytes);
+        return OFFPATH_ERR_MEMORY;
+    }
     memory::HostAllocator::Allocation allocation;
     if (Status status = context->allocator.allocate(bytes, allocation); status != Status::ok) {
         log::error(Code::resources, "offpath_mem_alloc: {} bytes: {}", bytes, to_string(status));

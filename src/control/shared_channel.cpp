@@ -1,6 +1,7 @@
 #include "control/shared_channel.h"
 
 #include "base/clock.h"
+#include "base/file_size.h"
 #include "base/log.h"
 #include "base/lost_device.h"
 #include "base/patience.h"
@@ -49,7 +50,7 @@ Status ChannelMemory::create(const ChannelSizes& sizes, ChannelMemory& memory, F
     if (!acceptable(sizes)) return Status::invalid;
     FileDescriptor made(memfd_create("offpath-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     const std::size_t bytes = total_bytes(sizes);
-    if (!made || ftruncate(made.get(), static_cast<off_t>(bytes)) != 0 ||
+    if (!made || !set_file_bytes(made.get(), bytes) ||
         fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         log::error(Code::resources, "channel: a memfd of {} bytes: {}", bytes, std::strerror(errno));
         return Status::system;

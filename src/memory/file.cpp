@@ -1,5 +1,6 @@
 #include "memory/file.h"
 
+#include "base/file_size.h"
 #include "base/log.h"
 
 #include <cerrno>
@@ -14,9 +15,6 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
 
 namespace offpath::memory {
 
@@ -29,7 +27,7 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
 Status failed(const char* call) {
     const int error = errno;
     log::error(Code::resources, "{}: {}", call, std::strerror(error));
-    return error == ENOMEM || error == ENOSPC ? Status::memory : Status::system;
+    return error == ENOMEM || error == ENOSPC || error == EFBIG ? Status::memory : Status::system;
 }
 
 }  // namespace
@@ -91,17 +89,13 @@ void Mapping::advise_huge_pages() const {
     if (bytes_ >= huge_page_bytes) madvise(data_, bytes_, MADV_HUGEPAGE);
 }
 
-void Mapping::collapse() const {
-    if (bytes_ >= huge_page_bytes) madvise(data_, bytes_ / huge_page_bytes * huge_page_bytes, MADV_COLLAPSE);
-}
-
 Status make_memory_file(const char* name, std::size_t bytes, File& file) {
     if (bytes == 0 || bytes > static_cast<std::size_t>(std::numeric_limits<off_t>::max()) / 2)
         return Status::invalid;
     File made(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!made) return failed("memfd_create");
-    if (ftruncate(made.get(), static_cast<off_t>(round_up(bytes, page_bytes()))) != 0)
-        return failed("ftruncate of a memory file");
+    if (!set_file_bytes(made.get(), round_up(bytes, page_bytes())))
+        return failed("the size of a memory file");
     if (fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return failed("sealing a memory file");
     file = std::move(made);

@@ -55,8 +55,6 @@ class Mapping {
     void populate_if_allocated(int fd) const;
     // Best effort, before populate(): requests huge pages where the system grants them on request.
     void advise_huge_pages() const;
-    // Best effort, after populate(): moves the memory into huge pages, at the cost of one more copy.
-    void collapse() const;
 
     std::byte* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }

@@ -1,16 +1,19 @@
 #include "memory/host_allocator.h"
 
+#include "base/child_copies.h"
 #include "memory/shareable.h"
 
 namespace offpath::memory {
 
-HostAllocator::HostAllocator() : HostAllocator(Options{}) {}
-HostAllocator::HostAllocator(const Options& options) : options_(options) {}
-
 HostAllocator::~HostAllocator() {
     for (auto& [address, held] : held_) {
         shareable::forget(address);
-        if (held.kept) held.mapping.release();
+        if (held.kept) {
+            held.mapping.release();
+            held.file.release();  // child_copies looks for present pages in it
+        } else {
+            child_copies::forget(address);
+        }
     }
 }
 
@@ -20,13 +23,13 @@ Status HostAllocator::allocate(std::size_t bytes, Allocation& allocation) {
         return status;
     if (const Status status = Mapping::map(held.file.get(), bytes, held.mapping); status != Status::ok)
         return status;
-    if (options_.huge_pages != HugePages::none) held.mapping.advise_huge_pages();
-    if (options_.prefault) held.mapping.populate();
-    if (options_.huge_pages == HugePages::collapse) held.mapping.collapse();
+    held.mapping.advise_huge_pages();
+    if (bytes <= prefaulted_bytes) held.mapping.populate();
     std::lock_guard lock(mutex_);
     held.allocation = {next_region_++, held.mapping.data(), held.mapping.bytes(), held.file.get()};
     allocation = held.allocation;
     shareable::note(allocation.address, allocation.bytes, allocation.fd);
+    child_copies::note(allocation.address, allocation.bytes, allocation.fd);
     held_.emplace(allocation.address, std::move(held));
     return Status::ok;
 }
@@ -63,6 +66,7 @@ void HostAllocator::release(const Allocation& allocation) {
     const auto found = held_.find(allocation.address);
     if (found == held_.end() || found->second.allocation.region != allocation.region) return;
     shareable::forget(allocation.address);
+    child_copies::forget(allocation.address);
     ended = std::move(found->second);
     held_.erase(found);
 }

@@ -5,8 +5,7 @@
 // Ownership: an allocation lives until release() or the allocator's end. A kept allocation belongs to the
 // process from then on. Threads: all calls from any thread.
 //
-// fork: the memory is shared. A child that does not exec sees the parent's bytes and writes to them. The
-// child must not call anything here.
+// fork: the child gets copies of its own (child_copies.h). It must not call anything here.
 #pragma once
 
 #include "memory/file.h"
@@ -19,13 +18,9 @@ namespace offpath::memory {
 
 class HostAllocator {
   public:
-    // Applies to allocations of 2 MiB and more. `collapse` moves memory into huge pages even where the system
-    // does not grant them on request; it doubles the time of an allocation.
-    enum class HugePages : std::uint8_t { none, advise, collapse };
-    struct Options {
-        HugePages huge_pages = HugePages::advise;
-        bool prefault = true;  // pages are made present, on the caller's NUMA node, by allocate()
-    };
+    // allocate() makes the pages of allocations up to this size present, on the caller's NUMA node. The pages
+    // of larger ones come at first use, since programs reserve more than they use.
+    static constexpr std::size_t prefaulted_bytes = std::size_t{1} << 20;
     struct Allocation {
         std::uint64_t region = 0;
         void* address = nullptr;
@@ -33,8 +28,7 @@ class HostAllocator {
         int fd = -1;            // to send to the proxy; the allocator keeps ownership
     };
 
-    HostAllocator();
-    explicit HostAllocator(const Options& options);
+    HostAllocator() = default;
     HostAllocator(const HostAllocator&) = delete;
     HostAllocator& operator=(const HostAllocator&) = delete;
     // Unmaps every allocation that is not kept.
@@ -76,7 +70,6 @@ class HostAllocator {
         Mapping mapping;
         bool kept = false;
     };
-    const Options options_;
     RegionTable table_;
     mutable std::mutex mutex_;
     std::map<const void*, Held> held_;

@@ -153,6 +153,7 @@ int main(int argc, char** argv) try {
     sigaddset(&signals, SIGUSR1);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     std::string problem;
     if (proxy::Daemon(options).run(problem) != Status::ok) {
         std::fprintf(stderr, "offpathd: %s [OFP-0106]\n", problem.c_str());

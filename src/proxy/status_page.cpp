@@ -1,6 +1,7 @@
 #include "proxy/status_page.h"
 
 #include "base/clock.h"
+#include "base/file_size.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ StatusPage::~StatusPage() {
 Status StatusPage::open(const std::string& node, std::uint32_t proxies, std::string& problem) {
     bytes_ = first_part + proxies * sizeof(ShownProxy);
     file_ = FileDescriptor(memfd_create(status_page_name, MFD_CLOEXEC));
-    void* const mapped = file_ && ftruncate(file_.get(), static_cast<off_t>(bytes_)) == 0
+    void* const mapped = file_ && set_file_bytes(file_.get(), bytes_)
                              ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0)
                              : MAP_FAILED;
     if (mapped == MAP_FAILED) {

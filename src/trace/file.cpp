@@ -1,6 +1,7 @@
 #include "trace/file.h"
 
 #include "base/clock.h"
+#include "base/file_size.h"
 #include "trace/machine_clock.h"
 
 #include <fcntl.h>
@@ -45,6 +46,7 @@ bool File::grow(std::uint64_t bytes) {
     if (fstat(file_.get(), &about) != 0) return false;
     auto at = static_cast<std::uint64_t>(about.st_size);
     if (at >= bytes) return true;
+    if (!is_file_size_allowed(bytes)) return false;
     int result = 0;
     do {
         result = fallocate(file_.get(), 0, static_cast<off_t>(at), static_cast<off_t>(bytes - at));

@@ -9,6 +9,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace offpath::memory {
@@ -86,12 +89,32 @@ TEST(HostAllocator, ThreadsAllocateAtOnce) {
     EXPECT_EQ(allocator.table().size(), 0u);
 }
 
-TEST(HostAllocator, HugePagesAreOnlyAHint) {
-    HostAllocator allocator({HostAllocator::HugePages::collapse, true});
+TEST(HostAllocator, MemoryThatIsNotUsedTakesNone) {
+    HostAllocator allocator;
     HostAllocator::Allocation allocation;
-    ASSERT_EQ(allocator.allocate(std::size_t{4} << 20, allocation), Status::ok);
-    std::memset(allocation.address, 7, allocation.bytes);
-    EXPECT_EQ(static_cast<char*>(allocation.address)[allocation.bytes - 1], 7);
+    ASSERT_EQ(allocator.allocate(std::size_t{64} << 20, allocation), Status::ok);
+    static_cast<char*>(allocation.address)[allocation.bytes - 1] = 7;
+    struct stat facts {};
+    ASSERT_EQ(fstat(allocation.fd, &facts), 0);
+    EXPECT_LE(static_cast<std::size_t>(facts.st_blocks) * 512, huge_page_bytes);
+}
+
+TEST(HostAllocator, TheLimitOfFileSizesIsAnError) {
+    const pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit limit {
+            .rlim_cur = 100000, .rlim_max = 100000
+        };
+        HostAllocator allocator;
+        HostAllocator::Allocation allocation;
+        const bool good = setrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+                          allocator.allocate(200000, allocation) == Status::memory &&
+                          allocator.allocate(50000, allocation) == Status::ok;
+        _exit(good ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
 }
 
 TEST(Copy, LongAndShortAndUnaligned) {

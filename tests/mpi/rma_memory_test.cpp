@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "check.h"
 
 namespace {
@@ -109,6 +112,44 @@ void test_freed() {
     }
 }
 
+// A forked child has a copy of its own, whatever the parent and the other ranks write later.
+void test_child(const char* kind, char* memory, std::size_t bytes) {
+    const auto is_filled = [&](char value) {
+        return std::all_of(memory, memory + bytes, [&](char each) { return each == value; });
+    };
+    std::memset(memory, 1, bytes);
+    int go[2];
+    check::that(pipe(go) == 0, "a pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+        char word = 0;
+        const bool told = read(go[0], &word, 1) == 1;
+        const bool as_before = is_filled(1);
+        std::memset(memory, 3, bytes);
+        _exit(told && as_before ? 0 : 1);
+    }
+    std::memset(memory, 2, bytes);
+    check::that(write(go[1], "g", 1) == 1, "a word to the child");
+    int status = 1;
+    check::that(waitpid(child, &status, 0) == child && status == 0, "{}: the child saw its parent's writes",
+                kind);
+    check::that(is_filled(2), "{}: the parent saw its child's writes", kind);
+    for (const int end : go)
+        close(end);
+}
+
+void test_children() {
+    constexpr std::size_t bytes = 1 << 21;
+    char* memory = nullptr;
+    MPI_Alloc_mem(bytes, MPI_INFO_NULL, static_cast<void*>(&memory));
+    test_child("MPI_Alloc_mem", memory, bytes);
+    MPI_Free_mem(memory);
+    MPI_Win win = MPI_WIN_NULL;
+    MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, static_cast<void*>(&memory), &win);
+    test_child("MPI_Win_allocate", memory, bytes);
+    MPI_Win_free(&win);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -123,6 +164,7 @@ int main(int argc, char** argv) {
     test_neighbours(static_cast<int*>(mapped), 1 << 17);
     MPI_Free_mem(mapped);
     if (ranks > 1) test_freed();
+    test_children();
 
     MPI_Alloc_mem(1 << 19, MPI_INFO_NULL, static_cast<void*>(&mapped));
     std::memset(mapped, 42, 1 << 19);

@@ -5,6 +5,9 @@
 #include <cstring>
 #include <vector>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 namespace {
 
 std::uint64_t static_words[3] = {1, 2, 3};
@@ -17,6 +20,33 @@ void same_everywhere(const char* base, const void* memory) {
     for (int pe = 0; pe < shmem_n_pes(); ++pe)
         SAME(shmem_long_g(&mine, pe), mine);
     shmem_barrier_all();
+}
+
+// A forked child has copies of its own, of the heap and of static data.
+void childs_own(unsigned char* block) {
+    int go[2];
+    HOLDS(pipe(go) == 0);
+    block[7] = 70;
+    static_words[1] = 71;
+    const pid_t child = fork();
+    if (child == 0) {
+        char word = 0;
+        const bool told = read(go[0], &word, 1) == 1;
+        const bool as_before = block[7] == 70 && static_words[1] == 71;
+        block[7] = 80;
+        static_words[1] = 81;
+        _exit(told && as_before ? 0 : 1);
+    }
+    block[7] = 90;
+    static_words[1] = 91;
+    HOLDS(write(go[1], "g", 1) == 1);
+    int status = 1;
+    HOLDS(waitpid(child, &status, 0) == child);
+    SAME(status, 0);
+    SAME(block[7], 90);
+    SAME(static_words[1], 91);
+    for (const int end : go)
+        close(end);
 }
 
 }  // namespace
@@ -83,6 +113,7 @@ int main() {
         shmem_uchar_p(&block[5], static_cast<unsigned char>(me + 10), right);
     shmem_barrier_all();
     SAME(block[5], left + 10);
+    childs_own(block);
 
     // Allocates as many blocks of one size as there are, and frees them in another order. Then all memory is
     // available again.

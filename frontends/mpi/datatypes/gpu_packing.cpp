@@ -14,7 +14,7 @@ bool for_each_piece(const Layout& layout, std::size_t count, Each each) {
     if (shape == nullptr) return false;
     std::size_t packed_at = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        for (const Shape::Run& run : shape->runs) {
+        for (const Run& run : shape->runs) {
             if (!each(static_cast<MPI_Aint>(i) * shape->extent + run.offset, packed_at, run.bytes))
                 return false;
             packed_at += run.bytes;

@@ -33,6 +33,22 @@ class TypeContents {
     };
     Block block(std::size_t i) const;
 
+    // The arguments of the constructor in their order. Constructors with large counts have most of them in
+    // another list.
+    bool has_large_counts() const { return !counts_.empty(); }
+    std::int64_t integer(std::size_t i) const { return integers_[i]; }
+    std::int64_t last_integer() const { return integers_.back(); }
+    // Argument `i` of those that are numbers.
+    std::int64_t number(std::size_t i) const { return has_large_counts() ? counts_[i] : integers_[i]; }
+    // A displacement or stride: argument `i`, unless the constructor counts bytes. Then it is address `k`.
+    std::int64_t place(std::size_t i, std::size_t k) const {
+        return !has_large_counts() && !addresses_.empty() ? addresses_[k] : number(i);
+    }
+    // Number `i` of those that describe an array, which come after the number of its dimensions.
+    std::int64_t array_number(std::size_t i) const {
+        return has_large_counts() ? counts_[i] : integers_[1 + i];
+    }
+
   private:
     int combiner_ = unknown;
     std::vector<int> integers_;

@@ -1,13 +1,10 @@
 #include "type_shapes.h"
 
 #include <algorithm>
-#include <climits>
-#include <cstring>
 #include <mutex>
 
 #include "datatypes.h"
 #include "gpu_packing.h"
-#include "runtime/runtime.h"
 #include "type_contents.h"
 
 namespace offpath::mpi {
@@ -18,14 +15,6 @@ int shape_keyval = MPI_KEYVAL_INVALID;
 int on_delete_shape(MPI_Datatype, int, void* value, void*) {
     delete static_cast<ShapePointer*>(value);
     return MPI_SUCCESS;
-}
-
-void append(std::vector<Shape::Run>& runs, MPI_Aint offset, std::size_t bytes) {
-    if (!runs.empty() && runs.back().offset + static_cast<MPI_Aint>(runs.back().bytes) == offset) {
-        runs.back().bytes += bytes;
-    } else {
-        runs.push_back({offset, bytes});
-    }
 }
 
 // Returns the basic type of a type that a program chose by precision, or null if the device does not know it.
@@ -61,32 +50,6 @@ MPI_Datatype basic_of(MPI_Datatype type) {
     return same ? basic : MPI_DATATYPE_NULL;
 }
 
-// Finds out where the packed bytes of one element come from. The host's MPI packs an element in which every
-// byte holds eight bits of its own offset; several passes give the whole offset. The host's MPI knows all
-// ways of making types, so all of them work here.
-bool find_runs(MPI_Datatype type, Shape& shape) {
-    MPI_Count lower = 0;
-    MPI_Count span = 0;
-    PMPI_Type_get_true_extent_x(type, &lower, &span);
-    if (shape.bytes > INT_MAX || span > MPI_Count{UINT_MAX}) return false;
-    std::vector<unsigned char> element(static_cast<std::size_t>(span)), packed(shape.bytes);
-    std::vector<std::uint32_t> places(shape.bytes, 0);
-    for (unsigned shift = 0; shift < 32 && (shift == 0 || span >> shift > 0); shift += 8) {
-        for (std::size_t i = 0; i < element.size(); ++i)
-            element[i] = static_cast<unsigned char>(i >> shift);
-        int position = 0;
-        if (PMPI_Pack(element.data() - lower, 1, type, packed.data(), static_cast<int>(packed.size()),
-                      &position, runtime().service) != MPI_SUCCESS ||
-            static_cast<std::size_t>(position) != packed.size())
-            return false;
-        for (std::size_t i = 0; i < packed.size(); ++i)
-            places[i] |= std::uint32_t{packed[i]} << shift;
-    }
-    for (std::uint32_t place : places)
-        append(shape.runs, static_cast<MPI_Aint>(lower) + place, 1);
-    return true;
-}
-
 // Whether `basic` is a predefined pair with gaps.
 bool is_pair(MPI_Datatype basic) {
     for (MPI_Datatype pair :
@@ -102,7 +65,7 @@ void find_whole_pairs(Shape& shape) {
     PMPI_Type_get_extent(shape.basic, &lower, &extent);
     const std::size_t size = type_bytes(shape.basic);
     std::size_t skip = 0;  // bytes of the pair in which a run begins that were already seen
-    for (const Shape::Run& run : shape.runs) {
+    for (const Run& run : shape.runs) {
         std::size_t at = skip == 0 ? 0 : size - skip;
         for (; at < run.bytes; at += size)
             append(shape.whole_runs, run.offset + static_cast<MPI_Aint>(at),
@@ -120,7 +83,7 @@ ShapePointer make_shape(MPI_Datatype type) {
     shape->basic = basic_of(type);
     if (use_type(type).contiguous()) {
         shape->runs.push_back({0, shape->bytes});
-    } else if (!find_runs(type, *shape)) {
+    } else if (!find_runs(type, shape->runs)) {
         return nullptr;
     }
     shape->whole_bytes = shape->bytes;
@@ -182,7 +145,7 @@ void for_each_piece_of(const Elements& elements, Move move) {
     if (elements.plain()) return move(MPI_Aint{0}, std::size_t{0}, elements.bytes());
     std::size_t packed_at = 0;
     for (std::size_t i = 0; i < elements.count; ++i) {
-        for (const Shape::Run& run : elements.runs()) {
+        for (const Run& run : elements.runs()) {
             move(static_cast<MPI_Aint>(i) * elements.shape->extent + run.offset, packed_at, run.bytes);
             packed_at += run.bytes;
         }
@@ -202,7 +165,7 @@ void Elements::pack(const void* elements, void* packed) const {
     auto* to = static_cast<char*>(packed);
     const auto* element = static_cast<const char*>(elements);
     for (std::size_t i = 0; i < count; ++i, element += shape->extent) {
-        for (const Shape::Run& run : runs()) {
+        for (const Run& run : runs()) {
             std::memcpy(to, element + run.offset, run.bytes);
             to += run.bytes;
         }
@@ -220,7 +183,7 @@ void Elements::unpack(const void* packed, void* elements) const {
     const auto* from = static_cast<const char*>(packed);
     auto* element = static_cast<char*>(elements);
     for (std::size_t i = 0; i < count; ++i, element += shape->extent) {
-        for (const Shape::Run& run : runs()) {
+        for (const Run& run : runs()) {
             std::memcpy(element + run.offset, from, run.bytes);
             from += run.bytes;
         }
@@ -235,7 +198,7 @@ std::vector<offpath_segment_t> Elements::segments(std::uint64_t offset) const {
     }
     found.reserve(count * runs().size());
     for (std::size_t i = 0; i < count; ++i) {
-        for (const Shape::Run& run : runs()) {
+        for (const Run& run : runs()) {
             const std::uint64_t at =
                 offset + static_cast<std::uint64_t>(static_cast<MPI_Aint>(i) * shape->extent + run.offset);
             if (!found.empty() && found.back().offset + found.back().bytes == at) {

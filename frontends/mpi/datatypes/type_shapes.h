@@ -13,13 +13,11 @@
 #include <memory>
 #include <vector>
 
+#include "type_runs.h"
+
 namespace offpath::mpi {
 
 struct Shape {
-    struct Run {
-        MPI_Aint offset;
-        std::size_t bytes;
-    };
     std::size_t bytes = 0;  // of one element
     MPI_Aint extent = 0;
     std::vector<Run> runs;                   // of one element; neighbours are joined
@@ -43,7 +41,7 @@ struct Elements {
     std::size_t count = 0;
     bool whole = false;
 
-    const std::vector<Shape::Run>& runs() const { return whole ? shape->whole_runs : shape->runs; }
+    const std::vector<Run>& runs() const { return whole ? shape->whole_runs : shape->runs; }
     std::size_t bytes() const { return count * (whole ? shape->whole_bytes : shape->bytes); }
     bool plain() const { return count == 0 || shape->plain(whole) || (count == 1 && is_one_run()); }
     bool is_one_run() const { return runs().size() == 1 && runs()[0].offset == 0; }

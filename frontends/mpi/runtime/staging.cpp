@@ -19,7 +19,7 @@ struct Pool {
     std::mutex mutex;
     std::vector<StagingBlock> free;
     std::size_t free_bytes = 0;
-    std::vector<void*> without_device;  // blocks in use or free that the lost device was not asked for
+    std::vector<void*> without_device;  // blocks in use or free that the device does not map
 };
 Pool pool;
 
@@ -59,14 +59,10 @@ StagingBlock acquire_staging(std::size_t bytes) {
         }
     }
     StagingBlock block;
-    offpath_status_t status = OFFPATH_ERR_PEER_LOST;
-    if (!is_device_lost()) status = offpath_mem_alloc(runtime().context, wanted, &block.address);
-    if (status == OFFPATH_ERR_PEER_LOST) {
-        // The host's MPI can use memory that a lost device does not take.
+    if (is_device_lost() || offpath_mem_alloc(runtime().context, wanted, &block.address) != OFFPATH_OK) {
+        // Ordinary memory serves the host's MPI, and also a device that has no room for more of its own.
         const std::lock_guard lock(pool.mutex);
         block.address = plain_memory(wanted);
-    } else if (status != OFFPATH_OK) {
-        block.address = nullptr;
     }
     if (block.address != nullptr) block.bytes = wanted;
     return block;

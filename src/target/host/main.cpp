@@ -63,6 +63,7 @@ void catch_fatal_signals() {
     for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM})
         sigaction(signal, &action, nullptr);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     // A function may call exit().
     std::atexit([] { service->obituary(0); });
 }
