@@ -52,7 +52,8 @@ class WriteMark {
     std::atomic<std::uint32_t>* const writing_;
 };
 
-Status transfer(Call call, pid_t pid, PieceLists& lists, int& error,
+// `files` are used where the call is refused. Null: there are none.
+Status transfer(Call call, pid_t pid, PieceLists& lists, int& error, ProcessFiles* files = nullptr,
                 const std::atomic<std::uint32_t>* given_up = nullptr,
                 std::atomic<std::uint32_t>* writing = nullptr) {
     while (!lists.over()) {
@@ -64,7 +65,9 @@ Status transfer(Call call, pid_t pid, PieceLists& lists, int& error,
         }
         lists.fill();
         const std::span<const iovec> here = lists.here(), there = lists.there();
-        const ssize_t moved = call(pid, here.data(), here.size(), there.data(), there.size(), 0);
+        ssize_t moved = call(pid, here.data(), here.size(), there.data(), there.size(), 0);
+        if (moved < 0 && errno == EPERM && files != nullptr && files->usable())
+            moved = files->move(call == process_vm_writev, here, there);
         if (moved <= 0) {
             error = moved == 0 ? EFAULT : errno;
             if (error == EINTR) continue;
@@ -126,6 +129,7 @@ Status Cma::open(pid_t pid, Cma& cma, const std::atomic<std::uint32_t>* given_up
     }
     cma.pid_ = pid;
     cma.process_ = std::move(process);
+    cma.files_ = std::make_unique<ProcessFiles>(pid);
     cma.given_up_ = given_up;
     cma.writing_ = writing;
     return Status::ok;
@@ -152,7 +156,7 @@ Status Cma::read(std::span<const ForeignPiece> pieces) const {
     if (!alive()) return Status::peer_lost;
     int error = 0;
     PieceLists lists(pieces, true);
-    const Status status = transfer(process_vm_readv, pid_, lists, error, given_up_);
+    const Status status = transfer(process_vm_readv, pid_, lists, error, files_.get(), given_up_);
     if (status != Status::ok) say("reading", pieces, lists.address(), pid_, error);
     return status;
 }
@@ -161,7 +165,7 @@ Status Cma::write(std::span<const ForeignPiece> pieces) const {
     if (!alive()) return Status::peer_lost;
     int error = 0;
     PieceLists lists(pieces, false);
-    const Status status = transfer(process_vm_writev, pid_, lists, error, given_up_, writing_);
+    const Status status = transfer(process_vm_writev, pid_, lists, error, files_.get(), given_up_, writing_);
     if (status != Status::ok) say("writing", pieces, lists.address(), pid_, error);
     return status;
 }

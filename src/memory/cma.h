@@ -1,11 +1,14 @@
 // Cross-memory attach: reads and writes another process's memory with process_vm_readv and process_vm_writev.
+// A process that permits it at first, and then no longer, is reached through its files (process_files.h).
 // Synchronous. Threads: any number, also on one object.
 #pragma once
 
 #include "memory/file.h"
 #include "memory/piece_lists.h"
+#include "memory/process_files.h"
 
 #include <atomic>
+#include <memory>
 #include <string>
 
 #include <sys/types.h>
@@ -31,7 +34,7 @@ class Cma {
 
     // ok: everything was copied. access: part of the range is not mapped with the needed access; bytes before
     // that part may have been copied. peer_lost: the process has ended. unsupported: the process does not
-    // permit it, or no longer.
+    // permit it, and did not when it was opened.
     Status read(std::uint64_t address, void* destination, std::size_t bytes) const;
     Status write(std::uint64_t address, const void* source, std::size_t bytes) const;
     // Copies many pieces, in order, with as few system calls as possible. An error is that of the first byte
@@ -43,6 +46,7 @@ class Cma {
     bool alive() const;
     pid_t pid_ = 0;
     File process_;  // pidfd
+    std::unique_ptr<ProcessFiles> files_;
     const std::atomic<std::uint32_t>* given_up_ = nullptr;
     std::atomic<std::uint32_t>* writing_ = nullptr;
 };

@@ -10,10 +10,12 @@
 #include <stdexcept>
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +33,7 @@ enum class Order : std::uint64_t {
     contents,
     start_agent,
     stop_agent,
+    hide,
     sleep
 };
 
@@ -132,6 +135,9 @@ template <typename Command>
             case Order::stop_agent:
                 agent.reset();
                 break;
+            case Order::hide:
+                prctl(PR_SET_DUMPABLE, 0);
+                break;
             case Order::sleep:
                 break;
         }
@@ -195,6 +201,9 @@ void HostProcess::fill(std::uint64_t address, std::uint64_t bytes, std::uint64_t
 void HostProcess::stop_agent() {
     call({Order::stop_agent});
 }
+void HostProcess::hide() {
+    call({Order::hide});
+}
 void HostProcess::stop_answering() {
     call({Order::sleep});
 }
@@ -234,6 +243,15 @@ SessionMemoryConfig HostProcess::config(GeneralBackEnd general) const {
     config.staging_slots = 4;
     config.staging_slot_bytes = 16 << 10;
     return config;
+}
+
+void WithoutPtrace::set(bool may) {
+    __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct sets[2]{};
+    if (syscall(SYS_capget, &head, sets) != 0) throw std::runtime_error("capget");
+    const std::uint32_t bit = CAP_TO_MASK(CAP_SYS_PTRACE);
+    sets[0].effective = may ? sets[0].effective | (sets[0].permitted & bit) : sets[0].effective & ~bit;
+    if (syscall(SYS_capset, &head, sets) != 0) throw std::runtime_error("capset");
 }
 
 std::byte pattern(std::uint64_t seed, std::uint64_t index) {

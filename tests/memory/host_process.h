@@ -39,6 +39,8 @@ class HostProcess {
     std::vector<std::byte> contents(std::uint64_t address, std::uint64_t bytes);
     Status start_agent(StagingFiles files);
     void stop_agent();
+    // It becomes a process that others may neither trace nor read.
+    void hide();
     // The process sleeps in this call until it is killed.
     void stop_answering();
     void kill();
@@ -56,6 +58,18 @@ class HostProcess {
 
 std::byte pattern(std::uint64_t seed, std::uint64_t index);
 std::vector<std::byte> pattern_bytes(std::uint64_t seed, std::uint64_t bytes);
+
+// While it lives, this thread may not trace every process.
+class WithoutPtrace {
+  public:
+    WithoutPtrace() { set(false); }
+    ~WithoutPtrace() { set(true); }
+    WithoutPtrace(const WithoutPtrace&) = delete;
+    WithoutPtrace& operator=(const WithoutPtrace&) = delete;
+
+  private:
+    static void set(bool may);
+};
 
 // Counts its calls and keeps the status. For a single operation.
 struct Arrival : Completion {

@@ -191,6 +191,64 @@ INSTANTIATE_TEST_SUITE_P(Both, GeneralTest, testing::Values(GeneralBackEnd::cma,
                              return instance.param == GeneralBackEnd::cma ? "cma" : "staged";
                          });
 
+// The process permits its memory to be read at first. Then it does not, as after prctl(PR_SET_DUMPABLE, 0).
+class HiddenHost : public testing::Test {
+  protected:
+    void SetUp() override {
+        std::string problem;
+        if (make_session_memory(host_.config(GeneralBackEnd::cma), memory_, problem) != Status::ok)
+            GTEST_SKIP() << problem;
+        without_.emplace();
+        host_.hide();
+        std::string why_not;
+        ASSERT_NE(cma_probe(host_.pid(), host_.probe_address(), host_.probe_value(), why_not), Status::ok);
+    }
+
+    std::optional<WithoutPtrace> without_;
+    HostProcess host_;
+    std::unique_ptr<SessionMemory> memory_;
+};
+
+TEST_F(HiddenHost, ItsMemoryIsStillReached) {
+    constexpr std::uint64_t bytes = 3'000'001;
+    const std::uint64_t here = host_.allocate(bytes), there = host_.allocate(bytes);
+    host_.fill(here, bytes, 5);
+    std::vector<std::byte> data(bytes);
+    ASSERT_EQ(read_all(*memory_, {0, here, bytes}, 0, data.data(), bytes), Status::ok);
+    EXPECT_EQ(data, pattern_bytes(5, bytes));
+    ASSERT_EQ(write_all(*memory_, {0, there, bytes}, 0, data.data(), bytes), Status::ok);
+    EXPECT_EQ(host_.contents(there, bytes), pattern_bytes(5, bytes));
+}
+
+TEST_F(HiddenHost, ManyPiecesAreStillCopied) {
+    const std::uint64_t there = host_.allocate(40000);
+    host_.fill(there, 40000, 6);
+    const auto wanted = pattern_bytes(6, 40000);
+    std::vector<std::byte> data(1000);
+    std::vector<HostPiece> pieces;
+    for (std::uint64_t i = 0; i < data.size(); ++i)
+        pieces.push_back({{0, there + 40 * i, 1}, data.data() + i});
+    std::uint32_t later = 0;
+    Arrival arrival;
+    const Status status = memory_->copy_pieces(false, pieces, &arrival, later);
+    if (later > 0) wait_for(*memory_, arrival);
+    ASSERT_EQ(later > 0 ? arrival.status : status, Status::ok);
+    for (std::size_t i = 0; i < data.size(); ++i)
+        ASSERT_EQ(data[i], wanted[40 * i]) << i;
+}
+
+TEST_F(HiddenHost, MissingAndReadOnlyMemoryIsStillAnError) {
+    std::vector<std::byte> data(100000, std::byte{1});
+    EXPECT_EQ(read_all(*memory_, {0, 4096, data.size()}, 0, data.data(), data.size()), Status::access);
+    EXPECT_EQ(write_all(*memory_, {0, 4096, data.size()}, 0, data.data(), data.size()), Status::access);
+    const std::uint64_t fixed = host_.allocate_read_only(data.size());
+    EXPECT_EQ(write_all(*memory_, {0, fixed, data.size()}, 0, data.data(), data.size()), Status::access);
+    EXPECT_EQ(read_all(*memory_, {0, fixed, data.size()}, 0, data.data(), data.size()), Status::ok);
+    EXPECT_EQ(data, std::vector<std::byte>(data.size()));
+    host_.kill();
+    EXPECT_EQ(read_all(*memory_, {0, fixed, data.size()}, 0, data.data(), data.size()), Status::peer_lost);
+}
+
 TEST(Choice, CmaIsTakenOnlyWhenTheProbeReadsTheRightWord) {
     HostProcess host;
     std::string why_not;
