@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include <fcntl.h>
 #include <grp.h>
@@ -17,6 +19,7 @@
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char** environ;
@@ -52,7 +55,29 @@ bool become(const char* user) {
     return syscall(SYS_capset, header, none) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
+// The file's name has the process's number and its user's.
+void remove_openmp_mark(pid_t pid) {
+    const std::string name = fmt::format("__KMP_REGISTERED_LIB_{}_", pid);
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry("/dev/shm", error), end; !error && entry != end;
+         entry.increment(error)) {
+        std::error_code ignored;
+        if (entry->path().filename().native().starts_with(name))
+            std::filesystem::remove(entry->path(), ignored);
+    }
+}
+
 }  // namespace
+
+// The number stays taken until the mark is gone, so that no later process loses its own.
+pid_t wait_for_host(pid_t pid, int options, int& status) {
+    siginfo_t facts{};
+    while (waitid(P_PID, static_cast<id_t>(pid), &facts, WEXITED | WNOWAIT | options) != 0)
+        if (errno != EINTR) return -1;
+    if (facts.si_pid != pid) return 0;
+    remove_openmp_mark(pid);
+    return waitpid(pid, &status, WNOHANG);
+}
 
 Status spawn_host(const HostConfig& config, std::vector<std::string> arguments,
                   std::span<const int> descriptors, pid_t& pid, std::string& problem) {

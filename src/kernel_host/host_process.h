@@ -29,6 +29,10 @@ constexpr int first_host_fd = 3;
 Status spawn_host(const HostConfig& config, std::vector<std::string> arguments,
                   std::span<const int> descriptors, pid_t& pid, std::string& problem);
 
+// Waits for a host to end, as waitpid() does, and removes the file of shared memory by which LLVM's OpenMP
+// library marks a process that uses it. The library removes it in exit(), which hosts do not call.
+pid_t wait_for_host(pid_t pid, int options, int& status);
+
 // The host calls this first, with its own argument vector. It is the first to go when memory runs out,
 // becomes the user, dies with its parent from then on, and runs on the CPUs. False, after a line on standard
 // error: the host must end.

@@ -111,10 +111,7 @@ void KernelHost::go_on() const {
 
 std::string KernelHost::wait(int options) {
     int status = 0;
-    pid_t ended;
-    do {
-        ended = waitpid(pid_, &status, options);
-    } while (ended < 0 && errno == EINTR);
+    const pid_t ended = wait_for_host(pid_, options, status);
     if (ended == 0) return {};
     pid_ = -1;
     if (ended > 0 && WIFSIGNALED(status))

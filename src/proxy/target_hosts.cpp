@@ -53,7 +53,8 @@ TargetHosts::TargetHosts(TargetSettings settings, int epoll)
 TargetHosts::~TargetHosts() {
     for (Host& host : hosts_) {
         kill(host.pid, SIGKILL);
-        waitpid(host.pid, nullptr, 0);
+        int status = 0;
+        kernel_host::wait_for_host(host.pid, 0, status);
     }
 }
 
@@ -162,7 +163,7 @@ bool TargetHosts::reap(int fd) {
                                    [&](const Host& each) { return each.process.get() == fd; });
     if (host == hosts_.end()) return false;
     int status = 0;
-    if (waitpid(host->pid, &status, WNOHANG) != host->pid) return true;
+    if (kernel_host::wait_for_host(host->pid, WNOHANG, status) != host->pid) return true;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         log::info("{}: process {} of its target regions has ended", host->client, host->pid);
     else

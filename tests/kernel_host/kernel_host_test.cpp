@@ -1,15 +1,21 @@
 // A proxy's end of a kernel host, with the real host, and with a scripted one that produces an order of
 // events that is rare with the real one.
 #include "kernel_host/kernel_host.h"
+#include "kernel_host/host_process.h"
 
 #include "../emulation.h"
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 namespace offpath::kernel_host {
@@ -37,6 +43,24 @@ class KernelHostProcess : public testing::Test {
         if (test::emulated()) GTEST_SKIP() << "execve starts programs of this machine only";
     }
 };
+
+// LLVM's OpenMP library makes such a file in each process that uses it, and removes it in exit() only.
+TEST(HostProcess, LeavesNoMarkOfOpenMpBehind) {
+    const auto mark_of = [](pid_t pid) {
+        return std::filesystem::path(fmt::format("/dev/shm/__KMP_REGISTERED_LIB_{}_{}", pid, getuid()));
+    };
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        std::ofstream(mark_of(getpid())) << "mark";
+        _exit(3);
+    }
+    int status = 0;
+    EXPECT_EQ(wait_for_host(child, 0, status), child);
+    EXPECT_EQ(WEXITSTATUS(status), 3);
+    EXPECT_FALSE(std::filesystem::exists(mark_of(child)));
+    EXPECT_EQ(wait_for_host(child, 0, status), -1);
+}
 
 TEST_F(KernelHostProcess, CountsItsAnswers) {
     const auto host = start(OFFPATH_KERNEL_HOST);
