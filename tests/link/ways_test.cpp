@@ -1,4 +1,5 @@
 // Which transports a link is offered over.
+#include "link/choice/passive_tls.h"
 #include "link/choice/transport_choice.h"
 #include "setting.h"
 
@@ -33,6 +34,16 @@ TEST(Ways, ErrorsNameTheWayThatIsAskedFor) {
     const Setting other("OFFPATH_LINK", "pigeon");
     EXPECT_EQ(make_host_transport("lo", transport, one_sided, problem), Status::invalid);
     EXPECT_NE(problem.find("pigeon"), std::string::npos) << problem;
+}
+
+TEST(PassiveTransports, DatagramsOnlyHelpReliableOnes) {
+    EXPECT_EQ(passive_tls("rc_verbs,ud_verbs,self"), "rc_verbs,ud_verbs:aux");
+    EXPECT_EQ(passive_tls("self,ud,rc_v,dc_x"), "ud_verbs:aux,ud_mlx5:aux,rc_v,dc_x");
+    EXPECT_EQ(passive_tls("rc,ud,tcp"), "rc");  // UCX's short name brings its helpers
+    EXPECT_EQ(passive_tls("dc_mlx5,ud_mlx5:aux"), "dc_mlx5,ud_mlx5:aux");
+    EXPECT_EQ(passive_tls("ud_verbs,tcp,self"), "");
+    EXPECT_EQ(passive_tls("sysv,tcp"), "sysv");
+    EXPECT_EQ(passive_tls(""), "");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "link/choice/dual_transport.h"
+#include "link/choice/passive_tls.h"
 #include "link/rings.h"
 #include "transport/encrypted/encrypted.h"
 #include "transport/tcp/tcp_transport.h"
@@ -112,18 +113,12 @@ Status add_rings(const std::string& devices, const Transports& made,
     return status;
 }
 
-// Returns the transports that the environment allows and that may be passive; empty: none. UCX's emulation
-// over TCP would write wherever a peer says.
-std::string passive_tls() {
+// Returns the transports that the environment allows and that may be passive; empty: none.
+std::string allowed_passive_tls() {
     const char* const value = std::getenv("UCX_TLS");
     const std::string allowed = value == nullptr ? "" : value;
     if (allowed.empty() || allowed == "all" || allowed.front() == '^') return has_rdma() ? "rc,dc" : "";
-    std::string kept;
-    std::istringstream words(allowed);
-    for (std::string word; std::getline(words, word, ',');)
-        if (word != "tcp" && word != "self" && !word.starts_with("ud"))
-            kept += (kept.empty() ? "" : ",") + word;
-    return kept;
+    return passive_tls(allowed);
 }
 
 }  // namespace
@@ -156,7 +151,7 @@ Status make_rings(const std::string& devices, std::unique_ptr<transport::OneSide
     config.net_devices = devices;
     config.several_threads = true;
     if (choice == RingsChoice::automatic) {
-        config.tls = passive_tls();
+        config.tls = allowed_passive_tls();
         std::string probed;
         if (config.tls.empty() || !transport::puts_are_passive(config, probed)) {
             note = "messages: remote memory is " + (probed.empty() ? "not passive here" : probed);

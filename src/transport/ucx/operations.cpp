@@ -126,6 +126,7 @@ Status UcxTransport::fetch(void* rendezvous, void* destination, std::size_t byte
     auto* payload = static_cast<Payload*>(rendezvous);
     if (bytes != payload->bytes) return Status::invalid;
     void* descriptor = payload->descriptor;
+    if (payload == arriving_) arriving_ = nullptr;
     waiting_.remove(payload);
     payloads_.give_back(payload);
     if (payload->local) return local_->fetch(descriptor, destination, bytes, completion);
@@ -148,7 +149,9 @@ void UcxTransport::discard(void* rendezvous) {
     auto* payload = static_cast<Payload*>(rendezvous);
     waiting_.remove(payload);
     payloads_.give_back(payload);
-    if (!payload->local)
+    if (payload == arriving_)
+        arriving_ = nullptr, unwanted_ = true;
+    else if (!payload->local)
         ucp_am_data_release(worker_, payload->descriptor);
     else if (local_)
         local_->discard(payload->descriptor);
@@ -173,8 +176,11 @@ ucs_status_t UcxTransport::on_am(void* self, const void* header, std::size_t hea
     payload->local = false;
     ours.waiting_.add(payload);
     message.rendezvous = payload;
+    ours.arriving_ = payload;
+    ours.unwanted_ = false;
     ours.handler_->on_message(message);
-    return UCS_INPROGRESS;
+    ours.arriving_ = nullptr;
+    return ours.unwanted_ ? UCS_OK : UCS_INPROGRESS;
 }
 
 void UcxTransport::on_message(const Incoming& message) {

@@ -153,6 +153,10 @@ class UcxTransport final : public Transport, Handler {
     bool only_streams_ = false;
     bool only_tcp_ = false;  // no other transport leads out of this process
     bool in_progress_ = false;
+    // The payload that the handler is being told of. UCX must not be asked to release it before the handler
+    // has returned, because some of its transports set only then how to do so.
+    Payload* arriving_ = nullptr;
+    bool unwanted_ = false;               // the handler has discarded it
     WorkerOperation* calling_ = nullptr;  // the operation of a UCX call that has not returned
     bool closing_call_ = false;           // UCX is closing an endpoint
     unsigned closing_ = 0;
