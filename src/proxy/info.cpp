@@ -4,6 +4,7 @@
 #include "control/socket.h"
 #include "link/choice/transport_choice.h"
 #include "memory/cma.h"
+#include "proxy/bounded_answer.h"
 #include "transport/ucx/ucx_transport.h"
 
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <thread>
 
 namespace offpath::proxy {
@@ -46,24 +48,64 @@ bool cma_works(std::string& why_not) {
     return status == Status::ok;
 }
 
+using Json = nlohmann::ordered_json;
+
+// UCX tries cards out, and may wait for one that does not answer. All of it together ends in half a minute.
+constexpr std::chrono::seconds patience{15};
+
+Json within_patience(const std::function<Json()>& question, const std::function<Json(std::string)>& unknown) {
+    const auto answer = answer_within(patience, [&] { return question().dump(); });
+    if (answer.has_value()) return Json::parse(*answer);
+    return unknown(fmt::format("unknown: UCX did not answer within {} s", patience.count()));
+}
+
+// What UCX finds, and what its memory exporter does.
+Json ucx_info(const std::string& net_devices) {
+    return within_patience(
+        [&] {
+            transport::UcxConfig config;
+            config.net_devices = net_devices;
+            const transport::UcxFacts facts = transport::ucx_facts(config);
+            Json ucx{{"compiled", facts.compiled_version},
+                     {"loaded", facts.loaded_version},
+                     {"transports", facts.resources},
+                     {"exported_memory_compiled", facts.exported_memory_compiled}};
+            if (!facts.problem.empty()) ucx["problem"] = facts.problem;
+            const std::string note = facts.exported_memory_compiled
+                                         ? facts.exported_memory_probe
+                                         : "the UCX that this was built with has no exported memory handles";
+            return Json{{"ucx", ucx}, {"works", facts.exported_memory_works}, {"note", note}};
+        },
+        [](const std::string& why) {
+            const Json ucx{{"transports", Json::array()}, {"problem", why}};
+            return Json{{"ucx", ucx}, {"works", false}, {"note", why}};
+        });
+}
+
+Json link_info(const std::string& net_devices) {
+    return within_patience(
+        [&] {
+            const link::LinkFacts link = link::link_facts(net_devices);
+            return Json{{"ways", link.ways}, {"completions", link.completions}};
+        },
+        [](const std::string& why) {
+            return Json{{"ways", why}, {"completions", why}};
+        });
+}
+
 }  // namespace
 
 std::string device_info(const std::string& node, const std::string& net_devices) {
-    using Json = nlohmann::ordered_json;
-    transport::UcxConfig config;
-    config.net_devices = net_devices;
-    const transport::UcxFacts facts = transport::ucx_facts(config);
+    const Json found = ucx_info(net_devices);
     std::string cma_problem;
     const bool cma = cma_works(cma_problem);
 
     Json back_ends = Json::array();
     back_ends.push_back({{"name", "xgvmi"},
-                         {"available", facts.exported_memory_works},
+                         {"available", found["works"]},
                          {"serves", "memory exported by the host, over the network card"},
                          {"progress", "device"},
-                         {"note", facts.exported_memory_compiled
-                                      ? facts.exported_memory_probe
-                                      : "the UCX that this was built with has no exported memory handles"}});
+                         {"note", found["note"]}});
     back_ends.push_back({{"name", "map"},
                          {"available", true},
                          {"serves", "memory from offpath_mem_alloc"},
@@ -86,13 +128,8 @@ std::string device_info(const std::string& node, const std::string& net_devices)
     info["cpus_online"] = sysconf(_SC_NPROCESSORS_ONLN);
     info["protocol_version"] = control::protocol_version;
     info["back_ends"] = back_ends;
-    info["ucx"] = {{"compiled", facts.compiled_version},
-                   {"loaded", facts.loaded_version},
-                   {"transports", facts.resources},
-                   {"exported_memory_compiled", facts.exported_memory_compiled}};
-    const link::LinkFacts link = link::link_facts(net_devices);
-    info["link"] = {{"ways", link.ways}, {"completions", link.completions}};
-    if (!facts.problem.empty()) info["ucx"]["problem"] = facts.problem;
+    info["ucx"] = found["ucx"];
+    info["link"] = link_info(net_devices);
     info["progress_guarantees"] = {{"device", "transfers need nothing from the process"},
                                    {"agent", "a sleeping thread of the process wakes to serve transfers"}};
     return info.dump(2);
