@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "runtime/own_communicators.h"
 #include "runtime/runtime.h"
 
 namespace offpath::mpi {
@@ -89,8 +90,7 @@ int SmallMessages::send(const void* elements, int count, MPI_Datatype type, int 
 }
 
 void open_small_messages() {
-    PMPI_Comm_dup(runtime().service, &shared);
-    PMPI_Comm_set_errhandler(shared, MPI_ERRORS_RETURN);
+    shared = own_communicator(runtime().service);
     void* value = nullptr;
     int found = 0;
     PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found);

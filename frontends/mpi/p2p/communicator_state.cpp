@@ -6,6 +6,7 @@
 #include "header_watcher.h"
 #include "received_bytes.h"
 #include "rescue.h"
+#include "runtime/own_communicators.h"
 #include "runtime/runtime.h"
 #include "settings.h"
 #include "short_receives.h"
@@ -16,17 +17,6 @@ namespace {
 MPI_Comm payloads = MPI_COMM_NULL;
 MPI_Comm self = MPI_COMM_NULL;
 int tag_limit = 32767;
-
-MPI_Comm private_copy(MPI_Comm comm) {
-    MPI_Group group = MPI_GROUP_NULL;
-    MPI_Comm made = MPI_COMM_NULL;
-    PMPI_Comm_group(comm, &group);
-    // Not a duplicate: MPI_Comm_dup would call the copy callbacks of the user's attributes.
-    PMPI_Comm_create(comm, group, &made);
-    PMPI_Group_free(&group);
-    PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-    return made;
-}
 
 void destroy_pairs(Pairs* pairs) {
     if (watches_waits()) end_watching(*pairs);
@@ -41,8 +31,8 @@ void open_pairs() {
     open_headers(job_settings.secret, runtime().rank);
     open_received_bytes();
     short_receives_are_used = !runtime().threads;
-    payloads = private_copy(runtime().service);
-    self = private_copy(MPI_COMM_SELF);
+    payloads = own_communicator(runtime().service);
+    self = own_communicator(MPI_COMM_SELF);
     void* value = nullptr;
     int found = 0;
     PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found);
@@ -77,8 +67,12 @@ void give_pairs(Team& team, const std::vector<int>& members) {
         static_cast<int>(std::find(members.begin(), members.end(), runtime().rank) - members.begin());
     // Only in programs with one thread, because several threads may make communicators at once.
     if (watches_waits()) begin_watching(*pairs);
+    // A message to oneself never leaves the process, so the host's MPI completes it at once.
+    const auto takes_part = [&](int rank) {
+        return rank != runtime().rank && (scope == Scope::all || node(rank) != mine);
+    };
     for (int rank : members)
-        pairs->world_rank.push_back(scope == Scope::all || node(rank) != mine ? rank : Pairs::not_part);
+        pairs->world_rank.push_back(takes_part(rank) ? rank : Pairs::not_part);
     outstanding.pairs.raise();
 }
 

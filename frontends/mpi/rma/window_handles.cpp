@@ -5,6 +5,7 @@
 #include <array>
 #include <mutex>
 
+#include "runtime/own_communicators.h"
 #include "windows.h"
 
 namespace offpath::mpi {
@@ -66,8 +67,7 @@ bool own_attribute(MPI_Win win, int keyval, MPI_Aint& value) {
 }
 
 void open_handles() {
-    PMPI_Comm_dup(MPI_COMM_SELF, &alone);
-    PMPI_Comm_set_errhandler(alone, MPI_ERRORS_RETURN);
+    alone = own_communicator(MPI_COMM_SELF);
 }
 
 void close_handles() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mixed_teams.h"
+#include "own_communicators.h"
 #include "runtime.h"
 
 namespace offpath::mpi {
@@ -88,8 +89,10 @@ void open_regions() {
     if (all_ready == 0) return;
     int rank = 0;
     int size = 1;
-    PMPI_Comm_dup(MPI_COMM_WORLD, &between_begin_and_end);
-    PMPI_Comm_set_errhandler(between_begin_and_end, MPI_ERRORS_RETURN);
+    {
+        const FirstIdentifiersKept kept;
+        between_begin_and_end = own_communicator(MPI_COMM_WORLD);
+    }
     PMPI_Comm_rank(between_begin_and_end, &rank);
     PMPI_Comm_size(between_begin_and_end, &size);
     if (!join(rank, size)) PMPI_Comm_free(&between_begin_and_end);

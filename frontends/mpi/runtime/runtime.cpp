@@ -13,6 +13,7 @@
 
 #include "base/environment.h"
 #include "base/variables.h"
+#include "own_communicators.h"
 #include "parts.h"
 #include "summary_file.h"
 
@@ -173,8 +174,8 @@ void attach() {
     for (const Part& part : parts)
         if (part.agree_on_settings != nullptr) part.agree_on_settings();
 
-    PMPI_Comm_dup(MPI_COMM_WORLD, &r.service);
-    PMPI_Comm_set_errhandler(r.service, MPI_ERRORS_RETURN);
+    const FirstIdentifiersKept kept;
+    r.service = own_communicator(MPI_COMM_WORLD);
     const offpath_status_t status = attach_to_daemon();
     if (status != OFFPATH_OK) {
         if (r.rank == 0) warn(Code::no_device, explain_host_only(status));

@@ -32,7 +32,7 @@ struct Settings {
 struct Runtime {
     Settings settings;
     offpath_context_h context = nullptr;
-    MPI_Comm service = MPI_COMM_NULL;  // a duplicate of the world for our own use; its errors return
+    MPI_Comm service = MPI_COMM_NULL;  // the world's ranks, for our own use; its errors return
     std::vector<int> node_of;          // for each rank of the world, the lowest rank on its node
     MPI_Group world_group = MPI_GROUP_NULL;
     int rank = 0;
