@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from offpath import advise, lab_times, preload, profiles
+from offpath import advise, lab_times, outputs, preload, profiles
 from offpath.advise import Advice
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
@@ -59,7 +59,7 @@ def middle_profile(found: list[Profile]) -> Profile:
 
 def record(cluster: Cluster, program: list[str], folder: Path) -> Profile:
     """Runs the program once on the host's MPI, with the profiler."""
-    folder.mkdir(parents=True, exist_ok=True)
+    outputs.make_folder(folder, "profile")
     library = cluster.artifacts.root / "lib" / profiles.LIBRARIES["openmpi"]
     _run(cluster, _with(mpi.HOST, library, cluster, OFFPATH_PROFILE=str(folder)), program)
     return profiles.read(folder)

@@ -4,7 +4,7 @@ import html
 import io
 from pathlib import Path
 
-from offpath import units
+from offpath import outputs, units
 from offpath.advise import Advice
 
 _STYLE = """
@@ -32,7 +32,7 @@ def write(found: Advice, path: Path) -> None:
         parts.append(f"<p>Measured with offload: {found.verified['gain_percent']:+.0f} %.</p>")
     parts += [_plot(found), _table(found), "<ul>"]
     parts += [f"<li>{html.escape(note)}</li>" for note in found.notes]
-    path.write_text("".join(parts) + "</ul></html>\n")
+    outputs.write(path, "".join(parts) + "</ul></html>\n")
 
 
 def _table(found: Advice) -> str:

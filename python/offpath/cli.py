@@ -106,7 +106,12 @@ def _run() -> int:
             from offpath import run_job
 
             return run_job.run(job)
-        return _parse_and_run(words)
+        from offpath import standard_streams
+
+        standard_streams.watch()
+        code = _parse_and_run(words)
+        standard_streams.finish()
+        return code
     except OffpathError as error:
         message = console.escape(with_code(str(error), error.kind))
         console.err.print(f"[red]offpath: error:[/red] {message}", soft_wrap=True)

@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath import outputs
 from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import owner
@@ -51,9 +52,4 @@ def text_of(state: str, ops: str | None) -> str:
 
 def tell(file: Path, text: str) -> None:
     """Replaces the file in one step, so that rank 0 reads either the old line or the new one."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        beside.write_text(text + "\n")
-        beside.replace(file)
-    except OSError as error:
-        raise OffpathError(Code.OUTPUT_FILE, f"{file} cannot be written: {error.strerror}") from error
+    outputs.write(file, text + "\n", results=False)

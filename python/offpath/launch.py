@@ -97,7 +97,7 @@ def rank_variables(
 
 def _tuning_table() -> Path | None:
     path = tuning_table.default_table()
-    return path if path.exists() else None
+    return path if os.path.exists(path) else None  # not there, or not ours to see
 
 
 def prepare(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from offpath import console
+from offpath import console, outputs
 from offpath.codes import Code
 from offpath.errors import OffpathError
 
@@ -18,10 +18,10 @@ def write(
 ) -> None:
     """`draw` makes the picture, and imports matplotlib itself: that is slow to load."""
     if json is not None:
-        json.write_text(jsonlib.dumps(found, indent=2) + "\n")
+        outputs.write(json, jsonlib.dumps(found, indent=2) + "\n")
         console.note(f"wrote {json}")
     if plot is not None and draw is not None:
-        draw(found, plot)
+        outputs.make(plot, lambda to: draw(found, to))
         console.note(f"drew {plot}")
 
 

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath import file_versions, reports
+from offpath import file_versions, outputs, reports
 from offpath.codes import Code
 from offpath.errors import OffpathError
 
@@ -96,13 +96,8 @@ def find(where: Path, beginning: str) -> Signature:
 
 
 def write(content: dict, path: Path) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(jsonlib.dumps(content, indent=1) + "\n")
-        beside.replace(path)
-    except OSError as error:
-        raise OffpathError(Code.OUTPUT_FILE, f"{path} cannot be written: {error}") from error
+    outputs.make_folder(path.parent, "signature")
+    outputs.write(path, jsonlib.dumps(content, indent=1) + "\n", results=False)
 
 
 def rows(signature: Signature) -> list[dict]:

@@ -62,10 +62,9 @@ def read(path: Path) -> dict:
 
 
 def write(table: dict, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(jsonlib.dumps(table, indent=1) + "\n")
-    beside.replace(path)
+    from offpath import outputs
+
+    outputs.write(path, jsonlib.dumps(table, indent=1) + "\n")
 
 
 def device_pays(row: dict) -> bool:

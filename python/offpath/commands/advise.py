@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import advise, advise_page, console, launch, profiles, reports, run_job, sim, units
+from offpath import advise, advise_page, console, launch, outputs, profiles, reports, run_job, sim, units
 from offpath.artifacts import Artifacts, find_artifacts
 from offpath.codes import Code
 from offpath.commands import job_options, options
@@ -70,7 +70,7 @@ def advise_(
         )
     options.check_outputs(json, None)
     if html is not None:
-        options.check_output(html)
+        outputs.check(html)
     artifacts = find_artifacts()
     with tempfile.TemporaryDirectory(prefix="offpath-profile-") as temporary:
         folder = profile or Path(temporary)
@@ -88,7 +88,7 @@ def advise_(
 
 
 def _record(command: list[str], folder: Path, artifacts: Artifacts, mpi: str | None) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    outputs.make_folder(folder, "profile")
     for old in folder.glob("rank-*.json"):
         old.unlink()
     code = profiles.record(command, folder, artifacts, mpi)

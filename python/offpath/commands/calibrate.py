@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import calibrate, console, reports, sim
+from offpath import calibrate, console, outputs, reports, sim
 from offpath.artifacts import find_artifacts
 from offpath.codes import Code
 from offpath.commands import options
@@ -55,11 +55,11 @@ def calibrate_(
         )
     for file in (out, kernels):
         if file is not None:
-            options.check_output(file)
+            outputs.check(file)
     options.check_outputs(json, None)
     artifacts = find_artifacts()
     if kernels is not None:
-        kernels.write_text(dump(measure.kernels(artifacts), indent=2) + "\n")
+        outputs.write(kernels, dump(measure.kernels(artifacts), indent=2) + "\n")
         console.note(f"wrote {kernels}")
     if out is None:
         return
@@ -75,5 +75,5 @@ def calibrate_(
     reports.write(calibrate.kept(micro, labs), json)
     figures, distances = calibrate.platform(sim.read_figures(calibrate.BASE), micro, labs, artifacts)
     calibrate.show(figures, distances)
-    out.write_text(dump(figures, indent=2) + "\n")
+    outputs.write(out, dump(figures, indent=2) + "\n")
     console.note(f"wrote {out}")

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from offpath import console, mpi_library, program_path, sim, system_tools, units
+from offpath import console, mpi_library, outputs, program_path, sim, system_tools, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import NamespacesUnavailable, OffpathError
@@ -394,33 +393,7 @@ def check_outputs(json: Path | None, plot: Path | None) -> None:
             Code.OUTPUT_FILE, f"--json and --plot name the same file, {json}", "give each a file of its own"
         )
     for path in filter(None, (json, plot)):
-        check_output(path)
-
-
-def check_output(path: Path) -> None:
-    """Refuses a file that cannot be written. An existing file keeps its content."""
-    if os.path.isdir(path):
-        raise OffpathError(Code.OUTPUT_FILE, f"{path} is a directory", "name a file")
-    if not os.path.isdir(path.parent):
-        what = "is not a directory" if os.path.exists(path.parent) else "is not there"
-        raise OffpathError(
-            Code.OUTPUT_FILE,
-            f"{path} cannot be written: the directory {path.parent} {what}",
-            f"make it first (mkdir -p {path.parent}), or name another file",
-        )
-    there = path.exists()
-    if there and not path.is_file():  # a pipe or a terminal: opening it might block
-        return
-    try:
-        path.open("a").close()
-        if not there:
-            path.unlink()
-    except OSError as error:
-        raise OffpathError(
-            Code.OUTPUT_FILE,
-            f"{path} cannot be written: {error.strerror}",
-            "name a file that you may write, in a directory where you may make files",
-        ) from error
+        outputs.check(path)
 
 
 def need_tools(namespaces: bool) -> None:
@@ -445,6 +418,8 @@ def enter_lab(spec: LabSpec, no_namespaces: bool) -> None:
             f"--dpu {spec.dpu} needs namespaces: the device is a machine of its own",
             "use --dpu local, or leave --no-namespaces out",
         )
+    if not no_namespaces:
+        outputs.refuse_below(Path("/dev/shm"), "a lab has a /dev/shm of its own")
     if no_namespaces:
         if spec.nodes != 1:
             raise OffpathError(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import console
+from offpath import console, outputs
 from offpath.codes import Code
 from offpath.commands import options
 from offpath.errors import OffpathError
@@ -41,7 +41,7 @@ def report(
 
     Example: offpath report /tmp/t --before /tmp/t-host -o page.html
     """
-    options.check_output(output)
+    outputs.check(output)
     options.check_outputs(None, plot)
     if source.is_dir():
         from offpath.report import run_page  # with numpy, which is slow to load
@@ -51,7 +51,8 @@ def report(
         if plot is not None:
             from offpath.report import picture  # matplotlib is slow to load
 
-            picture.draw(run.trace, earlier.trace if earlier is not None else None, plot)
+            compared = earlier.trace if earlier is not None else None
+            outputs.make(plot, lambda to: picture.draw(run.trace, compared, to))
             console.note(f"drew {plot}")
     elif before is not None or plot is not None:
         raise OffpathError(
@@ -61,5 +62,5 @@ def report(
         from offpath.report import benchmark_page
 
         page = benchmark_page.page(source)
-    output.write_text(page)
+    outputs.write(output, page)
     console.note(f"wrote {output}")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import calibrate, console, reports, sim, skeletons, units, validation_summary
+from offpath import calibrate, console, outputs, reports, sim, skeletons, units, validation_summary
 from offpath import validate as validation
 from offpath.artifacts import find_artifacts
 from offpath.codes import Code
@@ -208,6 +208,7 @@ def sim_(
     if compute is not None:
         passed.append(f"--compute={compute}")
     if goal is not None:
+        outputs.check(goal)
         passed.append(f"--goal={goal}")
     if verify:
         passed.append("--verify")
@@ -256,7 +257,7 @@ def _validate(
             raise OffpathError(
                 Code.OPTION, "--calibrate measures, and --measured does not", "give one of them"
             )
-        options.check_output(calibrated)
+        outputs.check(calibrated)
     figures = sim.read_figures(platform)
     artifacts = find_artifacts()
     artifacts.program(sim.PROGRAM)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import console, reports, sim
+from offpath import console, outputs, reports, sim
 from offpath.artifacts import find_artifacts
 from offpath.commands import options
 from offpath.reproduction import by_measurement, page, study
@@ -35,7 +35,7 @@ def reproduce_(
     """
     options.check_outputs(json, None)
     if out is not None:
-        options.check_output(out)
+        outputs.check(out)
     artifacts = find_artifacts()
     artifacts.program(sim.PROGRAM)
     rows = study.rows(artifacts)
@@ -48,5 +48,5 @@ def reproduce_(
     commands = by_measurement.commands()
     reports.write({"rows": [row.as_json() for row in rows], "stored": commands}, json)
     if out is not None:
-        out.write_text(page.render(rows, commands))
+        outputs.write(out, page.render(rows, commands))
         console.note(f"wrote {out}")

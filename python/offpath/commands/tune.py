@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import bench, console, run_job, tune, tuning_table, units
+from offpath import bench, console, outputs, run_job, tune, tuning_table, units
 from offpath.artifacts import find_artifacts
 from offpath.codes import Code
 from offpath.commands import options
@@ -82,8 +82,8 @@ def tune_(
     path = output or tuning_table.default_table(lab=not launcher)
     old = tuning_table.read(path) if add and path.exists() else None
     if output is None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    options.check_output(path)
+        outputs.make_folder(path.parent, "tuning table")
+    outputs.check(path)
     artifacts = find_artifacts()
     program = artifacts.program(bench.PROGRAM)
     artifacts.device(lab.dpu), artifacts.mpi_preload

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from offpath import outputs
+
 NO_RANK = -2  # MPI_PROC_NULL
 _COMPLETIONS = ("Wait", "Waitall", "Waitany", "Waitsome")
 
@@ -138,6 +140,6 @@ class RankWriter:
 
 def write(folder: Path, program: str, ranks: Sequence[RankWriter]) -> None:
     """Writes the profile of all ranks into the folder, which is made."""
-    folder.mkdir(parents=True, exist_ok=True)
+    outputs.make_folder(folder, "profile")
     for rank in ranks:
         (folder / f"rank-{rank.rank}.json").write_text(json.dumps(rank.profile(program)))

@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from offpath import console, preload, tracing, units
+from offpath import console, outputs, preload, tracing, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -16,8 +16,8 @@ SUMMARY = "summary.json"  # the file of OFFPATH_SUMMARY
 
 def prepare(folder: Path) -> Path:
     """Makes the directory, without files of an earlier trace, and returns its full path."""
+    outputs.make_folder(folder, "trace")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for old in [*tracing.find(folder), folder / SUMMARY, folder / tracing.PERFETTO]:
             old.unlink(missing_ok=True)
         shutil.rmtree(folder / tracing.OTF2, ignore_errors=True)
@@ -62,7 +62,7 @@ def convert(folder: Path) -> None:
 
     trace = slices.read(folder)
     try:
-        perfetto.write(trace, folder / tracing.PERFETTO)
+        outputs.make(folder / tracing.PERFETTO, lambda to: perfetto.write(trace, to), results=False)
         archive = otf2.write(trace, folder)
     except OSError as error:
         raise OffpathError(
