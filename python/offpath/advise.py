@@ -141,6 +141,25 @@ class Advice:
         }
 
 
+def headline(found: Advice) -> str:
+    """What the replays say of the whole program, in a line. A gain is named only if the model's error leaves
+    its sign."""
+    low, high = found.gain_range
+    gain = found.gain_percent
+    if not found.here:
+        return f"offload there: about {_more_or_less(gain)}; the model's error there is not known"
+    interval = f"with the model's error, between {_more_or_less(low)} and {_more_or_less(high)}"
+    if low < 0 < high and verdict(gain, found.band_percent) != "no change":
+        return f"offload: the model cannot tell whether it gains or loses: {interval}"
+    if verdict(gain, found.band_percent) == "no change":
+        return f"offload: no change; {interval}"
+    return f"offload: {verdict(gain, found.band_percent)}, {_more_or_less(gain)}; {interval}"
+
+
+def _more_or_less(gain_percent: float) -> str:
+    return f"{abs(gain_percent):.0f} % {'more' if round(gain_percent) < 0 else 'less'} time"
+
+
 def verdict(gain_percent: float, band_percent: float) -> str:
     """What a gain means: `faster`, `slower`, or `no change` if it lies within the band."""
     if abs(gain_percent) <= band_percent:

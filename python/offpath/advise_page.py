@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 from offpath import outputs, units
-from offpath.advise import Advice
+from offpath.advise import Advice, headline
 
 _STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -16,17 +16,16 @@ _SHOWN = 30
 
 
 def write(found: Advice, path: Path) -> None:
-    low, high = found.gain_range
+    title, _, interval = headline(found).partition("; ")
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>offpath advise</title>",
         f"<style>{_STYLE}</style>",
-        f"<h1>Offload: {found.gain_percent:+.0f} %</h1>",
+        f"<h1>{html.escape(title[0].upper() + title[1:])}</h1>",
         f"<p>{found.ranks} ranks on {found.nodes} nodes of {html.escape(found.platform)}. ",
         f"Measured without offload {units.format_seconds(found.measured_s)}; replayed without offload ",
         f"{units.format_seconds(found.host_s)}, with offload {units.format_seconds(found.offpath_s)}. ",
+        html.escape(interval[:1].upper() + interval[1:]) + ("." if interval else ""),
     ]
-    if found.here:
-        parts.append(f"With the model's error, the gain is {low:+.0f} % to {high:+.0f} %.")
     parts.append("</p>")
     if found.verified:
         parts.append(f"<p>Measured with offload: {found.verified['gain_percent']:+.0f} %.</p>")

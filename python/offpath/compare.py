@@ -1,5 +1,7 @@
 """Runs the same program on several engines in turn, and compares medians, ratios and results."""
 
+import os
+import re
 import statistics
 import sys
 from collections.abc import Collection, Set
@@ -17,6 +19,12 @@ from offpath.lab.cluster import Cluster, JobResult
 from offpath.lab.mpi import Engine
 
 WALL = metrics.WALL
+_CHANCE = 0.05  # of equal programs to differ as much, at most, for a difference
+_LEAST_DIFFERENCE = 0.01  # of the times, to be worth a word
+_RUNS_THAT_TELL = 5  # at the least, if all runs of one are faster
+_OFFLOADED = re.compile(
+    r"^offpath: (?:offloaded [1-9]|one-sided: [1-9]|the device carried [1-9]|hosts sent )", re.MULTILINE
+)
 
 
 def choose_engines(names: str | None, baselines: str, program: list[str]) -> list[Engine]:
@@ -120,11 +128,17 @@ def _record(run: int, engine: Engine, result: JobResult) -> dict:
         "summary_line": next(
             (line for line in result.stderr.splitlines() if line.startswith("offpath:")), None
         ),
+        "offloaded": was_offloaded(result.stderr),
         "wire": [asdict(traffic) for traffic in result.wire_bytes],
         "pcie": [asdict(traffic) for traffic in result.pcie_bytes],
         "device_cpu_s": result.device_cpu_s,
         "complaints": result.complaints,
     }
+
+
+def was_offloaded(stderr: str) -> bool:
+    """Whether the summary of a job says that devices moved data for it."""
+    return bool(_OFFLOADED.search(stderr))
 
 
 def summarize(records: list[dict], engines: list[Engine]) -> dict:
@@ -348,29 +362,39 @@ def verdicts(report: dict) -> list[str]:
 def _verdict(report: dict, time: str, values: dict[str, list[float]], name: str, other: str) -> str:
     ours, theirs = values[name], values[other]
     entry = report["summary"][time]
-    change = _change(entry[name]["median"], entry[other]["median"])
+    mine, reference = entry[name]["median"], entry[other]["median"]
+    change = f"{_change(mine, reference)} time ({_label(time)})"
     if len(ours) < 2 or len(theirs) < 2:
         return (
-            f"{name} took {change} than {other} ({time}). One run of each does not tell whether that is a"
+            f"{name} took {change} than {other} in one run of each. That does not tell whether there is a"
             " difference: use more --runs."
         )
-    chance = stats.chance(ours, theirs)
+    which = "faster" if mine < reference else "slower"
     apart = max(ours) < min(theirs) or min(ours) > max(theirs)
-    if chance <= 0.05:
-        verdict = "That is a difference"
-    elif apart:
-        verdict = "That is probably a difference, and more --runs would tell"
-    else:
-        verdict = "That is no difference that these runs can tell"
-    how = (
-        f"every one of its runs was {'faster' if max(ours) < min(theirs) else 'slower'}"
-        if apart
-        else "the runs of both overlap"
-    )
+    if reference == 0 or abs(mine / reference - 1) < _LEAST_DIFFERENCE:
+        return f"No difference between {name} and {other}: the medians ({_label(time)}) are the same."
+    if is_difference(ours, theirs):
+        how = f"every run of {name} was {which} than every run of {other}" if apart else "most runs agree"
+        return f"{name} is {which} than {other}: it took {change}, and {how}."
+    if apart:
+        return (
+            f"{name} took {change} than {other}, and all of its runs were {which}. So few runs may do that by"
+            f" chance: use --runs {_RUNS_THAT_TELL}."
+        )
+    widest = max((max(each) - min(each)) / min(each) for each in (ours, theirs) if min(each) > 0)
     return (
-        f"{name} took {change} than {other} ({time}). {verdict}: {how}, as happens in {_percent(chance)} of"
-        " equals."
+        f"No difference between {name} and {other} that these runs can tell: it took {change}, and equal runs"
+        f" differ by up to {100 * widest:.0f} %."
     )
+
+
+def is_difference(ours: list[float], theirs: list[float]) -> bool:
+    """Whether equal programs would differ as much in less than one comparison of twenty."""
+    return stats.chance(ours, theirs) <= _CHANCE
+
+
+def _label(time: str) -> str:
+    return "from the start of mpirun to its end" if time == WALL else time
 
 
 def _circumstances(report: dict) -> list[str]:
@@ -393,11 +417,8 @@ def _circumstances(report: dict) -> list[str]:
         )
         + f"It ran on an emulated cluster, {lab['nodes']} nodes with links of {lab['link']} each, once on the"
         " host's MPI and once with offpath" + (" beside it." if extra else " loaded in front of it."),
-        (
-            "With offpath the device of each node, here a core that the program does not use, moved the data"
-            f" while the program computed: {units.format_seconds(offloaded)} instead of"
-            f" {units.format_seconds(host)}."
-        ),
+        f"{_who_worked(report)} Medians: {units.format_seconds(host)} without offload,"
+        f" {units.format_seconds(offloaded)} with it.",
     ]
     if "comm_s" in summary and total != WALL:
         waits = [summary["comm_s"][name]["median"] for name in names]
@@ -406,15 +427,35 @@ def _circumstances(report: dict) -> list[str]:
             f" {units.format_seconds(waits[1])}, {_change(waits[1], waits[0])}."
         )
     sent = [_bytes_median(report, name, "wire") for name in names]
-    if all(sent) and abs(sent[1] / sent[0] - 1) < 0.02:
+    if device_worked(report) and all(sent) and abs(sent[1] / sent[0] - 1) < 0.02:
         lines.append(
             "Both ways sent the same bytes over the same links; what changed is who moved them, and when."
         )
     return lines
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
+def _who_worked(report: dict) -> str:
+    worked = device_worked(report)
+    if worked is None:
+        return (
+            "Whether devices did anything is not known, since the program's output does not have that line."
+        )
+    if worked:
+        return (
+            "With offpath the device of each node, here a core that the program does not use, moved data"
+            " while the program ran."
+        )
+    return (
+        "With offpath no device did anything: the program has no MPI, has one rank, or does nothing that is"
+        " offloaded. A difference is not due to offload."
+    )
+
+
+def device_worked(report: dict) -> bool | None:
+    """Whether offload did anything in the runs with it. None: the summary is switched off."""
+    if (dict(os.environ) | report["lab"].get("environment", {})).get("OFFPATH_VERBOSE") == "0":
+        return None
+    return any(run.get("offloaded") for run in report["runs"] if run["engine"] == mpi.OFFPATH.name)
 
 
 def _change(value: float, reference: float) -> str:

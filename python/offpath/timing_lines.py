@@ -18,11 +18,14 @@ _UNITS = {
     "min": 60.0,
     "minutes": 60.0,
 }
-_WITH_UNIT = re.compile(
-    rf"(?<![\w.])({_NUMBER})\s*({'|'.join(sorted(_UNITS, key=len, reverse=True))})\b(?!\s*/)", re.IGNORECASE
-)
+_ANY_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
+_WITH_UNIT = re.compile(rf"(?<![\w.])({_NUMBER})\s*[(\[]?({_ANY_UNIT})\b(?!\s*/)", re.IGNORECASE)
+_BRACKETS = re.compile(r"[(\[]([^)\]]*)[)\]]")
 _WORD = re.compile(r"\b(?:\w*time\w*|wall\w*|elapsed|duration)\b|\bsec(?:ond)?s?\s*[:=]", re.IGNORECASE)
-_RATE = re.compile(r"flops?\b|/s(?:ec)?\b|/day\b|per second|performance|bandwidth|speed", re.IGNORECASE)
+_RATE = re.compile(
+    r"[(\[]\w+(?:/\w+)+[)\]]|flops?\b|/s(?:ec)?\b|/day\b|per second|performance|bandwidth|speed",
+    re.IGNORECASE,
+)
 _ALONE = re.compile(rf"(?<![\w.])({_NUMBER})(?![\w.])")
 _LABEL_LENGTH = 32
 _TITLE = re.compile(
@@ -86,6 +89,13 @@ def _after(line: str, place: int) -> re.Match | None:
     return next((match for match in _ALONE.finditer(line, place) if "." in match[1]), None)
 
 
+def _unit_in(title: str) -> float | None:
+    """Seconds of the unit in a title such as `Time (ms):`. 1 if it has no brackets, and None if what they
+    hold is no unit of time."""
+    found = _BRACKETS.search(title)
+    return _UNITS.get(found[1].strip().lower()) if found else 1.0
+
+
 def seconds(lines: list[str]) -> dict[str, float]:
     """Returns {"LABEL [s]": seconds} for the lines that contain a time, and {"TITLE [s]": seconds} for
     columns of times. If several ranks or steps print the same words, the largest time counts. The lines
@@ -116,8 +126,11 @@ def _told(line: str) -> tuple[str, float] | None:
     else:
         word = _WORD.search(line)
         match = word and _after(line, word.end())
-        if match is None or _RATE.search(line):
+        if word is None or match is None or _RATE.search(line):
             return None
-        value = float(match[1])
+        unit = _unit_in(line[word.end() : match.start()])
+        if unit is None:
+            return None
+        value = float(match[1]) * unit
     label = " ".join(re.sub(_NUMBER, "#", line[: match.start()]).split()).rstrip(" :=|").lstrip("#|> ")
     return (label[:_LABEL_LENGTH], value) if label and value > 0 else None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from offpath import advise, advise_lab, profiles
+from offpath import advise, advise_lab, advise_page, profiles
 from offpath.artifacts import find_artifacts
 from offpath.errors import OffpathError
 
@@ -242,6 +242,27 @@ def test_gains_within_the_noise_are_no_change():
     assert found.as_json()["verdict"] == "faster" and found.as_json()["verified"] == {}
     found.offpath_s = 1.2
     assert found.as_json()["verdict"] == "slower"
+
+
+def test_the_headline_names_a_gain_only_if_its_sign_is_sure(tmp_path):
+    found = advise.Advice("lab", 2, 2, 2.0, 1.0, 0.83, True)
+    low, high = found.gain_range
+    assert low < 0 < high
+    assert advise.headline(found) == (
+        "offload: the model cannot tell whether it gains or loses: with the model's error, between 33 % more"
+        " time and 67 % less time"
+    )
+    page = tmp_path / "page.html"
+    advise_page.write(found, page)
+    assert "<h1>Offload: the model cannot tell whether it gains" in page.read_text()
+    found.measured_s = 1.0
+    assert advise.headline(found).startswith("offload: faster, 17 % less time; with the model's error, ")
+    found.offpath_s = 1.2
+    assert advise.headline(found).startswith("offload: slower, 20 % more time; ")
+    found.offpath_s = 0.99
+    assert advise.headline(found).startswith("offload: no change; ")
+    found.here = False
+    assert "error there is not known" in advise.headline(found)
 
 
 def test_tests_that_are_the_programs_work_are_no_gain_of_devices():

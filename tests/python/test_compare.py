@@ -14,6 +14,14 @@ from offpath.lab import mpi
         ("| Elapsed = 2 seconds", "Elapsed [s]", 2.0),
         ("rank 3: solve took 1.5e-02 s", "rank #: solve took [s]", 0.015),
         ("Time for loop: 12", None, None),
+        # LULESH's lines.
+        ("Elapsed time         =       3.52 (s)", "Elapsed time [s]", 3.52),
+        ("Grind time (us/z/c)  =  0.41234 (per dom)  (  0.2041 overall)", None, None),
+        ("FOM                  = 4899.1 (z/s)", None, None),
+        ("Time (ms): 3.5", "Time (ms) [s]", 0.0035),
+        ("Elapsed = 2 (s)", "Elapsed [s]", 2.0),
+        ("Time (cycles): 3.5", None, None),
+        ("Time for a step [h]: 1.5", None, None),
         ("Performance: 12.5 tau/day, 0.3 timesteps/s", None, None),
         ("energy -5.75 after 3 steps", None, None),
     ],
@@ -118,28 +126,65 @@ def _verdict(host, offpath):
     runs = [_record("host", i, s) for i, s in enumerate(host)] + [
         _record("offpath", i, s) for i, s in enumerate(offpath)
     ]
+    (said,) = compare.verdicts(_report(runs))
+    return said
+
+
+def _report(runs):
     engines = [mpi.HOST, mpi.OFFPATH]
-    report = {
-        "runs": runs,
+    return {
+        "runs": [{"wire": []} | run for run in runs],
         "reference": "host",
         "summary": compare.summarize(runs, engines),
         "environment": {"load_average": 0.0},
         "engines": {engine.name: {"alone": engine.alone} for engine in engines},
     }
-    (said,) = compare.verdicts(report)
-    return said
 
 
 def test_a_difference_is_called_one_only_where_the_runs_show_it():
-    assert (
-        "20 % less" in (said := _verdict([1.0, 1.01, 1.02, 1.0, 1.01], [0.8, 0.81, 0.82, 0.8, 0.81]))
-        and "That is a difference: every" in said
+    quick, slow = [0.8, 0.81, 0.82, 0.8, 0.81], [1.0, 1.01, 1.02, 1.0, 1.01]
+    assert _verdict(slow, quick) == (
+        "offpath is faster than host: it took 20 % less time (total_s), and every run of offpath was faster"
+        " than every run of host."
     )
-    assert "no difference that these runs can tell" in _verdict(
-        [1.0, 1.1, 0.9, 1.05, 0.95], [0.98, 1.08, 0.88, 1.0, 0.97]
+    assert _verdict(quick, slow).startswith("offpath is slower than host: it took 25 % more time (total_s)")
+    assert _verdict([1.0, 1.1, 0.9, 1.05, 0.95], [0.9, 1.08, 0.88, 1.0, 0.97]) == (
+        "No difference between offpath and host that these runs can tell: it took 3 % less time (total_s),"
+        " and equal runs differ by up to 23 %."
     )
-    assert "probably a difference" in _verdict([1.0, 1.1, 1.2], [0.8, 0.81, 0.82])
+    assert _verdict([1.0, 1.1, 1.2], [0.8, 0.81, 0.82]) == (
+        "offpath took 26 % less time (total_s) than host, and all of its runs were faster. So few runs may"
+        " do that by chance: use --runs 5."
+    )
     assert "use more --runs" in _verdict([1.0], [0.8])
+    assert "the medians (total_s) are the same" in _verdict(slow, [each + 1e-3 for each in slow])
+
+
+LINES = {
+    "offpath: offloaded 20 of 20 collectives (80.0 MiB); device back end cma": True,
+    "offpath: offloaded 0 of 3 collectives (0 B), 3 on the host: 3 below the switch-over": False,
+    "offpath: nothing was offloaded: no collective, message or window was of a kind that goes to": False,
+    "offpath: the device carried 3 point-to-point messages (3.0 MiB)": True,
+    "offpath: one-sided: 0 operations (0 B) by the device, 0 of 1 windows altogether there": False,
+    "": False,
+}
+
+
+@pytest.mark.parametrize(("line", "worked"), LINES.items())
+def test_offload_is_said_to_do_something_only_where_the_summary_says_so(line, worked, monkeypatch, capsys):
+    monkeypatch.delenv("OFFPATH_VERBOSE", raising=False)
+    runs = [_record("host", 0, 1.0), _record("offpath", 0, 1.0) | {"offloaded": compare.was_offloaded(line)}]
+    report = _report(runs) | {
+        "program": ["./x"],
+        "offload_arguments": [],
+        "lab": {"nodes": 2, "link": "1gbit", "environment": {}},
+    }
+    compare.explain(report)
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("moved data while the program ran" in said) == worked
+    assert ("no device did anything" in said) != worked
+    assert "1.000 s without offload, 1.000 s with it" in said
+    assert compare.device_worked(report | {"lab": {"environment": {"OFFPATH_VERBOSE": "0"}}}) is None
 
 
 def test_chances_are_those_of_the_rank_sum_test():

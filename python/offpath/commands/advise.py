@@ -138,21 +138,11 @@ def show(found: advise.Advice) -> None:
         )
     console.out.print(table)
     console.note("times of a site are sums over all ranks; its gain is that of the replays, inside the call")
-    low, high = found.gain_range
     console.out.print(
         f"measured {units.format_seconds(found.measured_s)}; replayed without offload"
         f" {units.format_seconds(found.host_s)}, with offload {units.format_seconds(found.offpath_s)}"
     )
-    if found.here:
-        console.out.print(
-            f"offload would take {found.gain_percent:+.0f} % off the time, with the model's error"
-            f" {low:+.0f} % to {high:+.0f} %: {advise.verdict(found.gain_percent, found.band_percent)}"
-        )
-    else:
-        console.out.print(
-            f"offload would take {found.gain_percent:+.0f} % off the time there; the model's error there is"
-            " not known"
-        )
+    console.out.print(advise.headline(found))
     if found.verified:
         whole = "host_wall_s" in found.verified
         unit = "wall_s" if whole else "run_s"
