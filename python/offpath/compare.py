@@ -413,7 +413,7 @@ def _circumstances(report: dict) -> list[str]:
         (
             f"{name} ran with {' '.join(extra)} where it was offloaded. "
             if extra
-            else f"{name} is an ordinary MPI program: it was neither changed nor linked again. "
+            else f"{name} was neither changed nor linked again. "
         )
         + f"It ran on an emulated cluster, {lab['nodes']} nodes with links of {lab['link']} each, once on the"
         " host's MPI and once with offpath" + (" beside it." if extra else " loaded in front of it."),

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath import outputs
+from offpath import outputs, variable_checks
 from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import owner
@@ -47,6 +47,8 @@ def text_of(state: str, ops: str | None) -> str:
             "ops and a list of operations belong together",
             "for example: offpath control ops ibcast,ialltoall",
         )
+    if ops:
+        variable_checks.check_operations(ops, "ops")
     return f"ops {ops}" if ops else state
 
 

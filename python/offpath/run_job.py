@@ -7,7 +7,7 @@ import subprocess
 from itertools import pairwise
 from pathlib import Path
 
-from offpath import console, devices, launch, program_path, units
+from offpath import console, devices, launch, program_path, units, variable_checks
 from offpath.artifacts import find_artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -37,6 +37,7 @@ def run(
     """Runs `command`, a launcher and its arguments, with its communication offloaded, and returns its exit
     code. The options are those of the command line (commands/run.py). Raises OffpathError if they contradict
     each other, or a program is not there."""
+    variable_checks.check()
     if dpu_ranks:
         if trace:
             raise OffpathError(

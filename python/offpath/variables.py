@@ -28,6 +28,7 @@ class Variable:
     values: str  # what is accepted, in words
     meaning: str
     page: str | None = None  # in docs/, with more about it
+    check: str = ""  # what variable_checks.py accepts; empty: anything
     internal: bool = False  # set by offpath itself for its own processes
 
 

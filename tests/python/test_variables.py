@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from offpath import variables
+from offpath import variable_checks, variables
 from offpath.errors import OffpathError
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -96,3 +96,64 @@ def test_info_shows_values_and_where_they_come_from(offpath):
     assert "OFFPATH_MIN_BYTES" in offpath("info", "--variables").stdout
     wrong = offpath("info", "--variables", "--nodes", "2")
     assert wrong.returncode == 2 and "--variables shows no devices" in wrong.stderr
+
+
+WRONG = {
+    "OFFPATH": "maybe",
+    "OFFPATH_BACK_END": "foo",
+    "OFFPATH_IDLE_EXIT": "soon",
+    "OFFPATH_LOST_AFTER_S": "4000",
+    "OFFPATH_MIN_BYTES": "64KB",
+    "OFFPATH_OPS": "ibcast,foo",
+    "OFFPATH_PROXIES": "0",
+    "OFFPATH_REGION_SECONDS": "2s",
+    "OFFPATH_DEVICE_CPUS": "1-",
+    "OFFPATH_TARGET_DEVICES": "/nonexistent",
+}
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG.items())
+def test_a_wrong_value_is_refused_before_anything_starts(name, value):
+    with pytest.raises(OffpathError, match=re.escape(f"{name}={value}: ")) as caught:
+        variable_checks.check({name: value})
+    assert caught.value.hint.startswith("use ")
+    variable_checks.check({name: ""})
+
+
+RIGHT = {
+    "OFFPATH": "off",
+    "OFFPATH_BACK_END": "map",
+    "OFFPATH_IDLE_EXIT": "0.5",
+    "OFFPATH_LOST_AFTER_S": "0",
+    "OFFPATH_MIN_BYTES": "64k",
+    "OFFPATH_OPS": "default,blocking,bcast,ialltoall",
+    "OFFPATH_PROXIES": "2",
+    "OFFPATH_REGION_SECONDS": "2",
+    "OFFPATH_DEVICE_CPUS": "1,4-7",
+    "OFFPATH_TARGET_DEVICES": "/tmp,node=/nonexistent,10.0.0.1:99",
+    "OFFPATH_NO_SUCH_VARIABLE": "x",
+}
+
+
+def test_right_values_pass():
+    variable_checks.check(RIGHT)
+
+
+def test_defaults_of_the_table_are_accepted():
+    for variable in variables.table():
+        first = variable.default.partition(";")[0].strip()
+        if variable.check and re.fullmatch(r"\d+[KMG]?|on|off|auto|remote|host|warn|default|all", first):
+            variable_checks.check_one(variable, first)
+
+
+def test_no_command_starts_a_job_with_a_wrong_value(offpath, tmp_path):
+    started = tmp_path / "started"
+    for line in (["run", "--mpi", "none"], ["lab", "run"], ["lab", "compare"], ["advise"]):
+        done = offpath(*line, "--", "touch", str(started), OFFPATH_BACK_END="foo")
+        assert done.returncode == 2 and "OFFPATH_BACK_END=foo" in done.stderr, (line, done.stderr)
+        assert "use auto, map, cma, staged" in done.stderr and not started.exists()
+    done = offpath("run", "--proxies", "0", "--", "touch", str(started))
+    assert done.returncode == 2 and "'--proxies'" in done.stderr and not started.exists()
+    done = offpath("control", "ops", "ibcast,foo", "--file", str(started))
+    assert done.returncode == 2 and "'foo' is no operation" in done.stderr and not started.exists()
+    assert offpath("control", "off", "--file", str(started)).stderr.startswith("offpath: told ")

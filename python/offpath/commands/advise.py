@@ -9,7 +9,19 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import advise, advise_page, console, launch, outputs, profiles, reports, run_job, sim, units
+from offpath import (
+    advise,
+    advise_page,
+    console,
+    launch,
+    outputs,
+    profiles,
+    reports,
+    run_job,
+    sim,
+    units,
+    variable_checks,
+)
 from offpath.artifacts import Artifacts, find_artifacts
 from offpath.codes import Code
 from offpath.commands import job_options, options
@@ -68,6 +80,7 @@ def advise_(
         raise OffpathError(
             Code.OPTION, "--verify runs the program, and none is named", "name a COMMAND after --"
         )
+    variable_checks.check()
     options.check_outputs(json, None)
     if html is not None:
         outputs.check(html)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import console, successors
+from offpath import console, successors, units
 from offpath import control as controls
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -92,7 +92,8 @@ def control(
         )
     for each in files:
         controls.tell(each, text)
-        console.note(f"wrote to {each}: {text}")
+    whom = str(file) if file else units.count(len(files), "job")
+    console.note(f"told {whom}: {text}")
 
 
 def _restart(state: str, directory: Path | None, node: str | None, program: str | None) -> None:

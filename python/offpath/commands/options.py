@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from offpath import console, mpi_library, outputs, program_path, sim, system_tools, units
+from offpath import console, mpi_library, outputs, program_path, sim, system_tools, units, variable_checks
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import NamespacesUnavailable, OffpathError
@@ -411,6 +412,7 @@ def enter_lab(spec: LabSpec, no_namespaces: bool) -> None:
     this function, but exits."""
     if sandbox.inside():
         return
+    variable_checks.check(dict(os.environ) | spec.environment)
     need_tools(namespaces=not no_namespaces)
     if no_namespaces and spec.remote:
         raise OffpathError(

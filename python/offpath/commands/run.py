@@ -30,10 +30,17 @@ def run(
         ),
     ] = None,
     proxies: Annotated[
-        int | None, typer.Option("--proxies", help="Proxies (workers) of each device.")
+        int | None,
+        typer.Option("--proxies", min=1, max=256, help="Proxies (workers) of each device."),
     ] = None,
     spin_us: Annotated[
-        int | None, typer.Option("--spin-us", help="How long an idle proxy looks for work before it sleeps.")
+        int | None,
+        typer.Option(
+            "--spin-us",
+            min=0,
+            max=1_000_000,
+            help="Microseconds that an idle proxy looks for work before it sleeps.",
+        ),
     ] = None,
     mpi: job_options.Mpi = None,
     verbose: Annotated[
