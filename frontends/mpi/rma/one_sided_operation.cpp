@@ -1,5 +1,7 @@
 #include "one_sided_operation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -7,6 +9,7 @@
 #include "element_types.h"
 #include "requests/offloaded_requests.h"
 #include "runtime/losses.h"
+#include "window_locks.h"
 #include "window_loss.h"
 
 namespace offpath::mpi {
@@ -144,14 +147,17 @@ int set_buffer(Buffer& buffer, const void* address, int count, MPI_Datatype type
     return buffer.elements.shape == nullptr ? MPI_ERR_TYPE : MPI_SUCCESS;
 }
 
-int set_target(Window& window, OneSidedOperation& operation, int rank, MPI_Aint disp, int count,
-               MPI_Datatype type, bool whole) {
+int set_target(Window& window, OneSidedOperation& operation, const char* call, int rank, MPI_Aint disp,
+               int count, MPI_Datatype type, bool whole) {
     if (count < 0) return MPI_ERR_COUNT;
     if (type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
     rank = target_of(window, rank);
     if (rank < 0 || rank >= window.size) return MPI_ERR_RANK;
     if (!window.dynamic && disp < 0) return MPI_ERR_DISP;
-    if (!in_epoch(window, rank)) return MPI_ERR_RMA_SYNC;
+    if (!in_epoch(window, rank))
+        return out_of_turn(call, fmt::format("no epoch of this window gives access to rank {}; "
+                                             "MPI_Win_fence, MPI_Win_start or a lock begins one",
+                                             rank));
     operation.target = rank;
     operation.at = elements_of(type, count, whole);
     if (operation.at.shape == nullptr) return MPI_ERR_TYPE;

@@ -37,8 +37,8 @@ struct OneSidedOperation {
 
 // Checks the user's description of the target. On MPI_SUCCESS the operation's target, `at` and `offset` are
 // set; otherwise it returns the error. `whole` as in Elements.
-int set_target(Window& window, OneSidedOperation& operation, int rank, MPI_Aint disp, int count,
-               MPI_Datatype type, bool whole);
+int set_target(Window& window, OneSidedOperation& operation, const char* call, int rank, MPI_Aint disp,
+               int count, MPI_Datatype type, bool whole);
 // Sets the buffer of an origin or a result.
 int set_buffer(Buffer& buffer, const void* address, int count, MPI_Datatype type, bool whole);
 

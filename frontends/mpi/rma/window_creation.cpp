@@ -344,7 +344,7 @@ OFFPATH_API int MPI_Win_free(MPI_Win* win) {
     const presence::Inside inside;
     Window* window = win != nullptr ? find_window(*win) : nullptr;
     if (window == nullptr) return PMPI_Win_free(win);
-    if (open_epochs(*window).to_be_ended()) return raise(*window, MPI_ERR_RMA_SYNC);
+    if (open_epochs(*window).to_be_ended()) return raise(*window, before_the_end(*window, "MPI_Win_free"));
     int error = MPI_SUCCESS;
     // A window that goes the host's way has nothing outstanding on the device between epochs.
     const bool on_device = window->way == Way::device;

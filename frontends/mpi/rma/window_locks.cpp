@@ -2,6 +2,8 @@
 
 #include <offpath/types.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "epochs.h"
@@ -50,6 +52,21 @@ Lock& lock_of(Window& window, int target) {
 
 }  // namespace
 
+int out_of_turn(const char* call, const std::string& why) {
+    warn(Code::window, fmt::format("rank {}: {}: {}", runtime().rank, call, why));
+    return MPI_ERR_RMA_SYNC;
+}
+
+int before_the_end(Window& window, const char* call) {
+    const OpenEpochs open = open_epochs(window);
+    const char* const began = open.lock_all   ? "MPI_Win_lock_all"
+                              : open.lock     ? "MPI_Win_lock"
+                              : open.access   ? "MPI_Win_start"
+                              : open.exposure ? "MPI_Win_post"
+                                              : "another thread";
+    return out_of_turn(call, fmt::format("the epoch that {} began on this window has not ended", began));
+}
+
 bool is_target(const Window& window, int rank) {
     return rank >= 0 && rank < window.size;
 }
@@ -57,7 +74,8 @@ bool is_target(const Window& window, int rank) {
 int lock_one(Window& window, int type, int rank, int assertion) {
     Lock& record = window.locks[static_cast<std::size_t>(rank)];
     const bool assumed = (assertion & MPI_MODE_NOCHECK) != 0;
-    if (!enter(window, record, assumed ? Lock::assumed : Lock::held)) return raise(window, MPI_ERR_RMA_SYNC);
+    if (!enter(window, record, assumed ? Lock::assumed : Lock::held))
+        return raise(window, before_the_end(window, "MPI_Win_lock"));
     offpath_status_t status = OFFPATH_ERR_PEER_LOST;
     if (!has_departed(window)) {
         if (!assumed) status = lock_device(window, type, rank);
@@ -81,7 +99,7 @@ int lock_one(Window& window, int type, int rank, int assertion) {
 int lock_everybody(Window& window, int assertion) {
     const bool assumed = (assertion & MPI_MODE_NOCHECK) != 0;
     if (!enter(window, window.all, assumed ? Lock::assumed : Lock::held))
-        return raise(window, MPI_ERR_RMA_SYNC);
+        return raise(window, before_the_end(window, "MPI_Win_lock_all"));
     offpath_status_t status = OFFPATH_OK;
     if (!has_departed(window)) {
         if (!assumed) status = lock_device(window);
@@ -105,7 +123,13 @@ int lock_everybody(Window& window, int assertion) {
 // Ends an epoch: its operations are completed, then the lock is released.
 int unlock(Window& window, int target) {
     Lock& record = lock_of(window, target);
-    if (!is_held(window, record)) return raise(window, MPI_ERR_RMA_SYNC);
+    if (!is_held(window, record)) {
+        const bool all = target == all_targets;
+        const int error = out_of_turn(
+            all ? "MPI_Win_unlock_all" : "MPI_Win_unlock",
+            all ? "no lock of all ranks is held" : fmt::format("no lock of rank {} is held", target));
+        return raise(window, error);
+    }
     offpath_status_t status = flush(window, target);
     LossGuard guard(window);
     const Lock was = leave(window, record);

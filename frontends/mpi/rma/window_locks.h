@@ -6,6 +6,8 @@
 #include <mpi.h>
 #include <offpath/offpath.h>
 
+#include <string>
+
 #include "windows.h"
 
 namespace offpath::mpi {
@@ -22,6 +24,10 @@ struct OpenEpochs {
     bool keeps_way() const { return fence || access || exposure || lock; }
 };
 OpenEpochs open_epochs(Window& window);
+// Says that `call` may not come now, and why. Returns MPI_ERR_RMA_SYNC.
+int out_of_turn(const char* call, const std::string& why);
+// The same, since an epoch is open that must end before.
+int before_the_end(Window& window, const char* call);
 // In MPI_Win_fence, which opens an epoch or only ends one. False: another epoch forbids it.
 bool begin_fence(Window& window, bool opens);
 

@@ -1,4 +1,5 @@
 // The MPI calls for passive targets: locks and flushes.
+#include <fmt/format.h>
 #include <offpath/types.h>
 
 #include "rma/epochs.h"
@@ -10,8 +11,11 @@ using namespace offpath::mpi;
 
 namespace {
 
-int end_flush(Window& window, int target) {
-    if (!passive(window, target)) return raise(window, MPI_ERR_RMA_SYNC);
+int end_flush(Window& window, int target, const char* name) {
+    if (!passive(window, target))
+        return raise(window, out_of_turn(name, target == all_targets
+                                                   ? "no lock is held"
+                                                   : fmt::format("no lock of rank {} is held", target)));
     const offpath_status_t status = flush(window, target);
     return status == OFFPATH_OK ? MPI_SUCCESS : raise(window, error_of(status));
 }
@@ -30,7 +34,7 @@ int complete(const Served& call, int target, OnHost on_host, Done done = Done::t
     return call.ended(error == MPI_SUCCESS ? result : error);
 }
 
-int flush_one(MPI_Win win, int rank, Done done, int (*on_host)(int, MPI_Win)) {
+int flush_one(MPI_Win win, int rank, Done done, int (*on_host)(int, MPI_Win), const char* name) {
     const presence::Inside inside;
     const Served call(win);
     if (call.by_host())
@@ -38,16 +42,16 @@ int flush_one(MPI_Win win, int rank, Done done, int (*on_host)(int, MPI_Win)) {
             call, rank, [&] { return on_host(rank, call.host()); }, done);
     if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
     const int target = target_of(call.window(), rank);
-    return is_target(call.window(), target) ? end_flush(call.window(), target)
+    return is_target(call.window(), target) ? end_flush(call.window(), target, name)
                                             : raise(call.window(), MPI_ERR_RANK);
 }
 
-int flush_everyone(MPI_Win win, Done done, int (*on_host)(MPI_Win)) {
+int flush_everyone(MPI_Win win, Done done, int (*on_host)(MPI_Win), const char* name) {
     const presence::Inside inside;
     const Served call(win);
     return call.by_host() ? complete(
                                 call, all_targets, [&] { return on_host(call.host()); }, done)
-                          : end_flush(call.window(), all_targets);
+                          : end_flush(call.window(), all_targets, name);
 }
 
 }  // namespace
@@ -110,19 +114,19 @@ OFFPATH_API int MPI_Win_unlock_all(MPI_Win win) {
 }
 
 [[gnu::hot]] OFFPATH_API int MPI_Win_flush(int rank, MPI_Win win) {
-    return flush_one(win, rank, Done::there, PMPI_Win_flush);
+    return flush_one(win, rank, Done::there, PMPI_Win_flush, "MPI_Win_flush");
 }
 
 OFFPATH_API int MPI_Win_flush_all(MPI_Win win) {
-    return flush_everyone(win, Done::there, PMPI_Win_flush_all);
+    return flush_everyone(win, Done::there, PMPI_Win_flush_all, "MPI_Win_flush_all");
 }
 
 OFFPATH_API int MPI_Win_flush_local(int rank, MPI_Win win) {
-    return flush_one(win, rank, Done::here, PMPI_Win_flush_local);
+    return flush_one(win, rank, Done::here, PMPI_Win_flush_local, "MPI_Win_flush_local");
 }
 
 OFFPATH_API int MPI_Win_flush_local_all(MPI_Win win) {
-    return flush_everyone(win, Done::here, PMPI_Win_flush_local_all);
+    return flush_everyone(win, Done::here, PMPI_Win_flush_local_all, "MPI_Win_flush_local_all");
 }
 
 OFFPATH_API int MPI_Win_sync(MPI_Win win) {

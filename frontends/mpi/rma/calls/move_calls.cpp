@@ -18,7 +18,7 @@ int move(Window& window, OneSidedOperation::Kind kind, const char* call, const v
     Buffer& buffer = kind == OneSidedOperation::Kind::put ? operation.origin : operation.result;
     int error = set_buffer(buffer, origin, origin_count, origin_type, false);
     if (error == MPI_SUCCESS)
-        error = set_target(window, operation, rank, disp, target_count, target_type, false);
+        error = set_target(window, operation, call, rank, disp, target_count, target_type, false);
     return error == MPI_SUCCESS ? start(window, std::move(operation), call, request) : raise(window, error);
 }
 

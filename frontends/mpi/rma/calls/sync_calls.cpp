@@ -54,7 +54,8 @@ void wait_all(std::vector<MPI_Request>& requests) {
 }
 
 int fence(Window& window, int assertion) {
-    if (!begin_fence(window, (assertion & MPI_MODE_NOSUCCEED) == 0)) return MPI_ERR_RMA_SYNC;
+    if (!begin_fence(window, (assertion & MPI_MODE_NOSUCCEED) == 0))
+        return before_the_end(window, "MPI_Win_fence");
     const int error = window.mixed != nullptr ? fence_mixed(window) : fence_either_way(window, assertion);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return error;
@@ -73,16 +74,29 @@ void note_exposure(Window& window, bool begins) {
     if (begins) window.fence = false;
 }
 
+// False: another epoch forbids it.
+bool begin_access(Window& window, const std::vector<int>& ranks) {
+    const std::lock_guard guard(window.mutex);
+    if (window.access || window.all != Window::Lock::none) return false;
+    window.access = true;
+    window.fence = false;
+    window.started = ranks;
+    return true;
+}
+
+// False: the former one has not ended.
+bool begin_exposure(Window& window) {
+    const std::lock_guard guard(window.mutex);
+    if (window.exposed) return false;
+    window.exposed = true;
+    window.fence = false;
+    return true;
+}
+
 int start_access(Window& window, MPI_Group group, int assertion) {
     std::vector<int> ranks;
     if (!ranks_of(window, group, ranks)) return MPI_ERR_GROUP;
-    {
-        const std::lock_guard guard(window.mutex);
-        if (window.access || window.all != Window::Lock::none) return MPI_ERR_RMA_SYNC;
-        window.access = true;
-        window.fence = false;
-        window.started = ranks;
-    }
+    if (!begin_access(window, ranks)) return before_the_end(window, "MPI_Win_start");
     if ((assertion & MPI_MODE_NOCHECK) != 0) return MPI_SUCCESS;
     std::vector<MPI_Request> requests;
     for (int rank : ranks) {
@@ -97,7 +111,8 @@ int complete_access(Window& window) {
     std::vector<int> ranks;
     {
         const std::lock_guard guard(window.mutex);
-        if (!window.access) return MPI_ERR_RMA_SYNC;
+        if (!window.access)
+            return out_of_turn("MPI_Win_complete", "no MPI_Win_start on this window came before");
         ranks = window.started;
     }
     offpath_status_t status = OFFPATH_OK;
@@ -118,12 +133,8 @@ int complete_access(Window& window) {
 int post(Window& window, MPI_Group group, int assertion) {
     std::vector<int> ranks;
     if (!ranks_of(window, group, ranks)) return MPI_ERR_GROUP;
-    {
-        const std::lock_guard guard(window.mutex);
-        if (window.exposed) return MPI_ERR_RMA_SYNC;
-        window.exposed = true;
-        window.fence = false;
-    }
+    if (!begin_exposure(window))
+        return out_of_turn("MPI_Win_post", "the epoch that MPI_Win_post began on this window has not ended");
     std::atomic_thread_fence(std::memory_order_seq_cst);
     for (int rank : ranks) {
         window.awaited.emplace_back();
@@ -137,7 +148,9 @@ int post(Window& window, MPI_Group group, int assertion) {
 int end_exposure(Window& window, bool waits, bool& over) {
     {
         const std::lock_guard guard(window.mutex);
-        if (!window.exposed) return MPI_ERR_RMA_SYNC;
+        if (!window.exposed)
+            return out_of_turn(waits ? "MPI_Win_wait" : "MPI_Win_test",
+                               "no MPI_Win_post on this window came before");
     }
     int flag = 1;
     if (waits) {

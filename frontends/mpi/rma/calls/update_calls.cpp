@@ -39,7 +39,7 @@ int update(Window& window, const char* call, const Arguments& origin, const Argu
     bool whole = false;
     int error = find_update(*shape, op, operation.type, operation.reduction, whole);
     if (error == MPI_SUCCESS)
-        error = set_target(window, operation, rank, disp, target_count, target_type, whole);
+        error = set_target(window, operation, call, rank, disp, target_count, target_type, whole);
     if (error == MPI_SUCCESS && op != MPI_NO_OP)
         error = set_buffer(operation.origin, origin.buffer, origin.count, origin.type, whole);
     if (error == MPI_SUCCESS && result != nullptr)
@@ -53,7 +53,7 @@ int compare_and_swap(Window& window, const void* origin, const void* compare, vo
     OneSidedOperation operation;
     operation.kind = OneSidedOperation::Kind::compare_swap;
     operation.basic = type;
-    const int error = set_target(window, operation, rank, disp, 1, type, false);
+    const int error = set_target(window, operation, "MPI_Compare_and_swap", rank, disp, 1, type, false);
     if (error != MPI_SUCCESS) return raise(window, error);
     offpath_type_t element{};
     if (!may_be_swapped(type) || !operation.at.plain() || !integer_of(operation.at.bytes(), element))
