@@ -29,7 +29,7 @@ function(offpath_wrappers_for target mpi mpi_target includes)
     COMMAND ${OFFPATH_COLLECTIVES_PYTHON} ${generator} ${tables}/calls.txt ${OFFPATH_COLLECTIVES} ${header} ${files} ${ARG_BY_HAND}
     DEPENDS ${generator} ${tables}/wrappers.py ${tables}/generate.py ${tables}/table.py ${tables}/calls.txt
             ${OFFPATH_COLLECTIVES_DEPENDS} ${header} ${ARG_BY_HAND} VERBATIM)
-  add_library(${target} SHARED ${ARG_SOURCES} ${files})
+  add_library(${target} SHARED ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/frontends/sanitizers/link_order.cpp ${files})
   target_include_directories(${target} PRIVATE ${ARG_VIEW} ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(${target} PRIVATE -ftls-model=initial-exec)
   target_link_libraries(${target} PRIVATE ${ARG_LINKS} ${mpi_target} ${CMAKE_DL_LIBS})

@@ -5,7 +5,7 @@
 #   listen_options                            makes the key, and sets $listen to the options of a daemon that accepts clients over TCP
 #   use_device DIRECTORY                      makes programs attach over TCP to the daemon of that directory
 #   end_daemon                                ends $daemon by SIGTERM; fails if it does not end normally or leaves files in $dir
-#   preload_of PROGRAM LIBRARY                prints LIBRARY for LD_PRELOAD, behind the run time of a sanitizer, which must come first, and
+#   preload_of PROGRAM LIBRARY                prints LIBRARY for LD_PRELOAD, behind the run time of a sanitizer, unless ANY_ORDER is set, and
 #                                             before RESTING_YIELD (resting_yield.cpp)
 #   fail WORDS                                prints what is wrong, shows $dir/*.log, and ends the test
 # A test may define `at_end`, which is called before everything else at its end.
@@ -79,6 +79,6 @@ end_daemon() {
 
 preload_of() {
     local preload=$2 runtime
-    for runtime in $(ldd "$1" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
+    [ -n "${ANY_ORDER:-}" ] || for runtime in $(ldd "$1" | awk '/lib(a|t)san/ { print $3 }'); do preload="$runtime $preload"; done
     echo "$preload${RESTING_YIELD:+ $RESTING_YIELD}"
 }

@@ -255,7 +255,7 @@ def main() -> None:
     collectives.write(Path(fortran_path), fortran_text)
     collectives.write(
         Path(map_path),
-        "{\n  global: offpath_*;\n    MPI_T_*;\n"
+        "{\n  global: offpath_*;\n    MPI_T_*;\n    __asan_default_options;\n"
         + "".join(f"    {symbol};\n" for symbol in symbols)
         + "  local: *;\n};\n",
     )

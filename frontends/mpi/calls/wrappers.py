@@ -28,7 +28,8 @@ def arguments(call: Call) -> str:
 
 def exports(symbols: Iterable[str]) -> str:
     """A linker's version script."""
-    return "{\n  global:\n" + "".join(f"    {symbol};\n" for symbol in sorted(symbols)) + "  local: *;\n};\n"
+    lines = "".join(f"    {symbol};\n" for symbol in sorted([*symbols, "__asan_default_options"]))
+    return "{\n  global:\n" + lines + "  local: *;\n};\n"
 
 
 def _c_type(p: Parameter, call: Call) -> str:
