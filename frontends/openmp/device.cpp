@@ -33,18 +33,23 @@ std::int32_t complain(const std::string& text) {
     return failure;
 }
 
-// OFFPATH_REGION_SECONDS; none: the device decides.
+// OFFPATH_REGION_SECONDS, which `wrong_settings` has checked; none: the device decides.
 std::optional<std::uint64_t> seconds_of_program() {
     static const std::optional<std::uint64_t> limit = []() -> std::optional<std::uint64_t> {
-        try {
-            if (environment::text("OFFPATH_REGION_SECONDS", "").empty()) return {};
-            return environment::number("OFFPATH_REGION_SECONDS", 0);
-        } catch (const std::invalid_argument& problem) {
-            complain(problem.what());
-            return {};
-        }
+        if (environment::text("OFFPATH_REGION_SECONDS", "").empty()) return {};
+        return environment::number("OFFPATH_REGION_SECONDS", 0);
     }();
     return limit;
+}
+
+std::string wrong_settings() {
+    try {
+        for (const char* name : {"OFFPATH_REGION_SECONDS", "OFFPATH_TARGET_PATIENCE"})
+            (void)environment::number(name, 0);
+        return {};
+    } catch (const std::invalid_argument& problem) {
+        return problem.what();
+    }
 }
 
 std::uint64_t Device::limit_s() const {

@@ -21,6 +21,9 @@ namespace offpath::openmp {
 // Tells people, once a cause, what failed. Returns `failure`.
 std::int32_t complain(const std::string& text);
 
+// What is wrong with the variables that are read here; empty: nothing.
+std::string wrong_settings();
+
 class Device {
   public:
     Device(target::Place place, target::DeviceFacts facts)

@@ -78,7 +78,8 @@ bool is_off() {
 void find_devices() {
     std::vector<target::Place> places;
     std::string problem;
-    if (target::find_places(places, problem) != Status::ok) {
+    problem = wrong_settings();
+    if (!problem.empty() || target::find_places(places, problem) != Status::ok) {
         if (speaks) complain(problem + "; target regions run on the host");
         return;
     }

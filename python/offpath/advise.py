@@ -141,6 +141,10 @@ class Advice:
         }
 
 
+def where_from(found: Advice) -> str:
+    return f"{units.count(found.ranks, 'rank')} on {units.count(found.nodes, 'node')}"
+
+
 def headline(found: Advice) -> str:
     """What the replays say of the whole program, in a line. A gain is named only if the model's error leaves
     its sign."""

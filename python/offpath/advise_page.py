@@ -5,11 +5,12 @@ import io
 from pathlib import Path
 
 from offpath import outputs, units
-from offpath.advise import Advice, headline
+from offpath.advise import Advice, headline, where_from
 
 _STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-table { border-collapse: collapse; } td, th { padding: .3rem .6rem; border-bottom: 1px solid #ddd; }
+table { border-collapse: collapse; display: block; overflow-x: auto; }
+td, th { padding: .3rem .6rem; border-bottom: 1px solid #ddd; }
 td.n { text-align: right; } svg { max-width: 100%; height: auto; }
 """
 _SHOWN = 30
@@ -18,10 +19,11 @@ _SHOWN = 30
 def write(found: Advice, path: Path) -> None:
     title, _, interval = headline(found).partition("; ")
     parts = [
-        "<!doctype html><html lang='en'><meta charset='utf-8'><title>offpath advise</title>",
+        "<!doctype html><html lang='en'><meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width'><title>offpath advise</title>",
         f"<style>{_STYLE}</style>",
         f"<h1>{html.escape(title[0].upper() + title[1:])}</h1>",
-        f"<p>{found.ranks} ranks on {found.nodes} nodes of {html.escape(found.platform)}. ",
+        f"<p>{where_from(found)} of {html.escape(found.platform)}. ",
         f"Measured without offload {units.format_seconds(found.measured_s)}; replayed without offload ",
         f"{units.format_seconds(found.host_s)}, with offload {units.format_seconds(found.offpath_s)}. ",
         html.escape(interval[:1].upper() + interval[1:]) + ("." if interval else ""),

@@ -32,7 +32,7 @@ def draw(found: dict, mpi_ends: dict[str, str], path: Path) -> None:
     nowait.set(title="nowait regions of 1 ms", xlabel="regions", ylabel="ms")
     latency.set(title="MPI messages, one way", xscale="log", yscale="log", xlabel="bytes", ylabel="us")
     for panel in (mapping, nowait, latency):
-        panel.legend(fontsize=8)
+        panel.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     plots.finish(figure, found, path)
 
 

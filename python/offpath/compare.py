@@ -281,7 +281,7 @@ def _table(report: dict, engines: list[str], title: str) -> Table:
                 else 0
             )
             row.append(
-                units.format_size(sent) + "B"
+                units.format_bytes(sent)
                 if key is None
                 else _ratio("", sent / of)
                 if of and link == "wire"
@@ -415,8 +415,9 @@ def _circumstances(report: dict) -> list[str]:
             if extra
             else f"{name} was neither changed nor linked again. "
         )
-        + f"It ran on an emulated cluster, {lab['nodes']} nodes with links of {lab['link']} each, once on the"
-        " host's MPI and once with offpath" + (" beside it." if extra else " loaded in front of it."),
+        + f"It ran on an emulated cluster of {units.count(lab['nodes'], 'node')}, links of {lab['link']},"
+        " once on the host's MPI and once with offpath"
+        + (" beside it." if extra else " loaded in front of it."),
         f"{_who_worked(report)} Medians: {units.format_seconds(host)} without offload,"
         f" {units.format_seconds(offloaded)} with it.",
     ]

@@ -177,8 +177,9 @@ def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int
                 raise OffpathError(
                     Code.NOT_INSTALLED, f"{command[0]!r} cannot be run: {error.strerror}"
                 ) from error
-            code = wait_for(process)
-            if not options.remote:
+            signals: list[int] = []
+            code = wait_for(process, signals)
+            if not options.remote and not signals:
                 _tell(session, code, command, mpi)
             return code
     finally:
@@ -210,9 +211,10 @@ def _tell(session: Path, code: int, command: list[str], mpi: str) -> None:
         )
 
 
-def wait_for(process: subprocess.Popen) -> int:
+def wait_for(process: subprocess.Popen, signals: list[int] | None = None) -> int:
     """Waits until the launcher has ended, and returns its exit code. Ctrl-C in a terminal reaches the
-    launcher directly. Signals that were sent only to this process are passed on."""
+    launcher directly. Signals that were sent only to this process are passed on. `signals` gets those that
+    ended the job."""
     old = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
     for number in (signal.SIGTERM, signal.SIGHUP):
         old[number] = signal.signal(number, lambda n, _: process.send_signal(n))
@@ -222,6 +224,8 @@ def wait_for(process: subprocess.Popen) -> int:
     try:
         while process.poll() is None:
             got = signal.sigtimedwait(awaited, 0.2)
+            if got is not None and got.si_signo != signal.SIGCHLD and signals is not None:
+                signals.append(got.si_signo)
             if got is not None and got.si_signo in (signal.SIGTERM, signal.SIGHUP):
                 process.send_signal(got.si_signo)
             if got is not None and got.si_signo == signal.SIGINT and got.si_code != _SI_KERNEL:

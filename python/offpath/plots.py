@@ -58,7 +58,7 @@ def compare(report: dict, path: Path) -> None:
     axes.set_title(
         f"{Path(report['program'][0]).name}: {report['lab']['description']}", fontsize=9, wrap=True
     )
-    axes.legend(fontsize=8)
+    legend_below(figure, axes)
     axes.margins(y=0.15)
     figure.savefig(path, dpi=130)
     plt.close(figure)
@@ -93,7 +93,7 @@ def overlap(report: dict, path: Path) -> None:
         _size_axis(grid[0][column], grid[1][column], sizes=sorted({r["bytes"] for r in report["rows"]}))
     grid[0][0].set_ylabel("overlap, %")
     grid[1][0].set_ylabel("total / max(compute, wire)")
-    grid[0][0].legend(fontsize=8)
+    legend_below(figure, grid[0][0])
     finish(figure, report, path)
 
 
@@ -115,7 +115,7 @@ def series(report: dict, path: Path, key: str, label: str) -> None:
         axes.set(title=operation, yscale="log")
         _size_axis(axes, sizes=sorted({r["bytes"] for r in report["rows"]}))
     grid[0][0].set_ylabel(label)
-    grid[0][0].legend(fontsize=8)
+    legend_below(figure, grid[0][0])
     finish(figure, report, path)
 
 
@@ -144,7 +144,7 @@ def staging(report: dict, path: Path) -> None:
     left.set(title="latency", yscale="log", ylabel="seconds")
     right.set(title="bandwidth", yscale="log", ylabel="bytes per second")
     _size_axis(left, right, sizes=sorted({row["bytes"] for row in report["rows"]}))
-    right.legend(fontsize=8)
+    legend_below(figure, right, columns=1)
     finish(figure, report, path)
 
 
@@ -163,6 +163,11 @@ def _size_axis(*many, sizes: list[int]) -> None:
         axes.minorticks_off()
         axes.set_xlabel("bytes")
         axes.grid(alpha=0.3)
+
+
+def legend_below(figure, axes, columns: int = 3) -> None:
+    """A legend below all panels, where it hides no data."""
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=8)
 
 
 def finish(figure, report: dict, path: Path) -> None:

@@ -49,7 +49,7 @@ def measure(spec: ProgramScaleSpec, artifacts: Artifacts) -> dict:
     rows = []
     for line in spec.programs:
         for nodes in sorted(set(spec.nodes)):
-            console.note(f"simulating {line} on {nodes} nodes")
+            console.note(f"simulating {line} on {units.count(nodes, 'node')}")
             row: dict = {"program": line, "nodes": nodes, "ranks": nodes * spec.ranks_per_node}
             for engine in ENGINES:
                 one = sim.SimSpec(spec.platform, nodes, spec.ranks_per_node, "", 0, engine)
@@ -118,7 +118,7 @@ def draw(found: dict, path: Path) -> None:
         axis.set_title("\n--".join(program.split(" --")), fontsize=8)
         axis.grid(alpha=0.3)
     axes[0][0].set_ylabel("seconds")
-    axes[0][0].legend(fontsize=8)
+    plots.legend_below(figure, axes[0][0])
     each = found["rows"][0]["ranks"] // found["rows"][0]["nodes"]
     figure.suptitle(f"{found['platform']}, {each} ranks a node, simulated; gain of devices in percent")
     figure.savefig(path, dpi=120)

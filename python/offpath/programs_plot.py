@@ -41,5 +41,5 @@ def draw(found: dict, path: Path) -> None:
         axes.set(title=title, xlabel="time with offload / without")
         axes.set_yticks(places, [row["program"] for row in rows])
         axes.grid(alpha=0.3, axis="x")
-    panels[0].legend(fontsize=8)
+    plots.legend_below(figure, panels[0])
     plots.finish(figure, found, path)

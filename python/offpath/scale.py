@@ -39,7 +39,7 @@ def measure(spec: ScaleSpec, artifacts: Artifacts) -> dict:
     rows = []
     for nodes in sorted(set(spec.nodes)):
         for pattern in spec.patterns:
-            console.note(f"simulating {pattern} on {nodes} nodes")
+            console.note(f"simulating {pattern} on {units.count(nodes, 'node')}")
             size = 0 if pattern == "barrier" else spec.size
             one = sim.SimSpec(
                 spec.platform, nodes, 1, pattern, size, "offpath", {}, ("--iterations=1", "--alone")
@@ -105,6 +105,6 @@ def draw(found: dict, path: Path) -> None:
         axis.set_xlabel("nodes")
         axis.set_title(label, fontsize=10)
         axis.grid(alpha=0.3)
-    axes[0].legend(fontsize=8)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     figure.savefig(path, dpi=150)
     plt.close(figure)

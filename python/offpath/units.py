@@ -58,6 +58,12 @@ def format_size(size: int) -> str:
     return str(size)
 
 
+def format_bytes(size: int) -> str:
+    """An amount for people, such as "64 KiB"."""
+    text = format_size(size)
+    return f"{text[:-1]} {text[-1]}iB" if text[-1] in "KMG" else f"{text} B"
+
+
 def count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 

@@ -34,6 +34,9 @@ start_daemon "$dir/a" "$dir/a.log" --name one
 OFFPATH_DIR=$dir/a says "1 devices, default 0\n[one] the default runs this\n[one] region of 0\non 1 devices at a time, 7" OMP_TARGET_OFFLOAD=MANDATORY
 OFFPATH_DIR=$dir/a says "0 devices, default 0\nthe default runs this\non the host" OMP_TARGET_OFFLOAD=DISABLED
 OFFPATH_DIR=$dir/a refused "offloading is mandatory" OMP_TARGET_OFFLOAD=MANDATORY OMP_DEFAULT_DEVICE=3
+OFFPATH_DIR=$dir/a refused "OFFPATH_REGION_SECONDS='2s': a whole number" OMP_TARGET_OFFLOAD=MANDATORY OFFPATH_REGION_SECONDS=2s
+refused "directory $dir/none is not there" OMP_TARGET_OFFLOAD=MANDATORY OFFPATH_TARGET_DEVICES="$dir/none" OFFPATH_AUTOSTART=1 OFFPATH_DAEMON="$build/bin/offpathd"
+[ ! -e "$dir/none" ] || fail "the program made the directory of a device"
 
 start_daemon "$dir/b" "$dir/b.log" --name two
 (umask 077 && head -c 32 /dev/urandom >"$dir/key")

@@ -381,7 +381,7 @@ def test_the_summary_as_a_file_counts_calls_by_communicator(offpath, bench, tmp_
     assert sum(row["offloaded"] for row in found["calls"]) == found["collectives"]["offloaded"]
     for kind in ("least_bytes", "most_bytes"):
         assert row[kind] == MEGA
-    assert "all ranks share a node" not in done.stderr
+    assert "would have had work" not in done.stderr
 
 
 def test_a_summary_that_cannot_be_written_ends_the_job_at_its_start(offpath, bench, tmp_path):
@@ -392,12 +392,31 @@ def test_a_summary_that_cannot_be_written_ends_the_job_at_its_start(offpath, ben
     assert done.returncode != 0 and f"OFFPATH_SUMMARY={file} cannot be written" in done.stderr
 
 
-def test_a_job_on_one_node_that_offloads_nothing_is_told_what_to_try(offpath, bench):
-    job = ["mpirun", "--oversubscribe", "-n", "2", bench, "latency", "--op", "ialltoall", "--bytes", "8"]
+HINTS = {
+    "collectives": (["latency", "--op", "ialltoall", "--bytes", "9K"], {"OFFPATH_MIN_BYTES": "8K"}),
+    "messages": (["latency", "--op", "isend", "--bytes", "256K"], {"OFFPATH_P2P": "all"}),
+    "windows": (["rma", "--op", "put", "--bytes", "1K"], {"OFFPATH_RMA": "both"}),
+    "nothing": (["latency", "--op", "ialltoall", "--bytes", "8"], {}),
+}
+
+
+@pytest.mark.parametrize(("arguments", "setting"), HINTS.values(), ids=HINTS)
+def test_a_job_that_offloads_nothing_is_told_what_would_change_that(offpath, bench, arguments, setting):
+    job = ["mpirun", "--oversubscribe", "-n", "2", bench, *arguments, "--iterations", "2", "--json", "-"]
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    done = offpath("run", "--", *job, "--iterations", "2", "--json", "-", **root)
+    done = offpath("run", "--", *job, **root)
     assert done.returncode == 0, done.stderr
-    assert "all ranks share a node" in done.stderr and "OFFPATH_P2P=all" in done.stderr
+    told = [line for line in done.stderr.splitlines() if "would have had work with" in line]
+    (expected,) = [f"{name}={value} for " for name, value in setting.items()] or [None]
+    assert len(told) == (1 if expected else 0) and (not expected or expected in told[0]), done.stderr
+    if expected:
+        applied = offpath("run", "--", *job, **root, **setting)
+        assert applied.returncode == 0 and "would have had work" not in applied.stderr, applied.stderr
+        assert _summary(applied.stderr) != _summary(done.stderr)
+
+
+def _summary(stderr: str) -> list[str]:
+    return [line for line in stderr.splitlines() if line.startswith("offpath:")]
 
 
 def test_run_passes_the_exit_code_on_and_preloads_ranks_only(offpath, build):

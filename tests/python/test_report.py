@@ -8,9 +8,9 @@ import pytest
 import browser
 import trace_files
 from html_page import check
-from offpath import bench, plots
+from offpath import bench, plots, variable_checks
 from offpath.errors import OffpathError
-from offpath.report import benchmark_page, lanes, measures, picture, run_page
+from offpath.report import benchmark_page, lanes, measures, picture, run_page, stayed
 from offpath.tracing import slices
 from trace_files import call, record, span
 
@@ -19,7 +19,7 @@ INIT, POST, WAIT, FINALIZE, ALLTOALL, ALLREDUCE = (trace_files.number(NAMES, nam
 MS = 1_000_000
 
 
-def make(folder, *, wait_ms, program=None, calls_are_traced=True):
+def make(folder, *, wait_ms, program=None, calls_are_traced=True, offloaded=True):
     """Two ranks on two nodes, each with a device. An operation of 1 MiB is at the device from 10 to 50 ms.
     Its rank computes from 10 to 40 ms and waits for `wait_ms`."""
     folder.mkdir()
@@ -37,7 +37,9 @@ def make(folder, *, wait_ms, program=None, calls_are_traced=True):
             10 * MS - 1, after * MS - 1, "handed_over", id_=rank * 2 + 1, size=1 << 20, what=ALLTOALL
         )
         node = f"node{rank}"
-        trace_files.write(folder, rank, node, names, [(7, "main", sorted([*calls, *given]))])
+        trace_files.write(
+            folder, rank, node, names, [(7, "main", sorted([*calls, *(given if offloaded else ())]))]
+        )
         device = [
             record(0, "proxy", trace_files.INSTANT, id_=100 + rank),
             *span(1, 10 * MS, "sleep"),
@@ -83,13 +85,32 @@ def test_a_page_says_what_changed_and_what_stayed(tmp_path):
     assert {"timeline", "trace", "changes", "overlap", "functions", "stayed", "wires"} <= parser.ids
     text = " ".join(parser.text)
     for wanted in ("-41 %", "75 %", "52.00 ms", "12.00 ms", "−40.00 ms", "MPI_Ibcast on halo", "41",
-                   "1KB to 64KB", "below the switch-over", "OFFPATH_MIN_BYTES", "MPI_Allreduce",
+                   "1 KiB to 64 KiB", "below the switch-over", "OFFPATH_MIN_BYTES", "MPI_Allreduce",
                    "device of node1", "2 without concurrent computation"):  # fmt: skip
         assert wanted in text, wanted
     assert "41 calls of" in text
     assert "is slower than the one before" in " ".join(check(page_of(before, folder)).text)
     text = " ".join(check(page_of(before)).text)
     assert "its rank computed during" not in text and "--before" in text
+
+
+def test_remedies_name_the_settings_that_change_their_row():
+    blocking = stayed.Stayed("MPI_Alltoall", "", "blocking", 3, (8, 1 << 20))
+    assert "OFFPATH_OPS=default,alltoall." in blocking.remedy
+    variable_checks.check({"OFFPATH_OPS": "default,alltoall"})
+    small = stayed.Stayed("MPI_Ibcast", "", "below the switch-over", 3, (8, 40_000))
+    assert "OFFPATH_MIN_BYTES=32K" in small.remedy
+    left_out = stayed.Stayed("MPI_Ibcast", "", "switched off by OFFPATH_OPS", 3, (8, 40_000))
+    assert left_out.remedy == "Add ibcast to OFFPATH_OPS."
+
+
+def test_a_page_has_the_hints_of_the_runs_own_summary(tmp_path):
+    folder = make(tmp_path / "t", wait_ms=12, offloaded=False)
+    assert "would have had work" not in " ".join(check(page_of(folder)).text)
+    hints = ["OFFPATH_RMA=both for 2 windows within a node"]
+    (folder / "summary.json").write_text(json.dumps({"version": 1, "calls": [], "hints": hints}))
+    text = " ".join(" ".join(check(page_of(folder)).text).split())
+    assert "It would have had work with OFFPATH_RMA=both for 2 windows within a node" in text
 
 
 def test_without_calls_overlap_is_not_known(tmp_path):
@@ -269,3 +290,30 @@ def test_a_browser_shows_the_timeline(tmp_path):
     for kind in ("computation", "call", "operation", "send", "receive"):
         assert lanes.COLORS[kind] in drawn, kind
     assert said["width"] <= 1000
+
+
+_CROWDED = """
+const canvas = document.getElementById("timeline"), found = [+canvas.dataset.crowded];
+for (const what of ["all", "in", "in", "in", "in", "in", "in"]) {
+  document.querySelector(`button[data-do=${what}]`).click();
+  found.push(+canvas.dataset.crowded);
+}
+const said = document.createElement("pre");
+said.id = "said";
+said.textContent = JSON.stringify({ found, width: document.body.clientWidth });
+document.body.append(said);
+"""
+
+
+def test_labels_of_the_time_do_not_overlap_on_a_phone(tmp_path):
+    page = page_of(make(tmp_path / "t", wait_ms=12))
+    used = tmp_path / "used.html"
+    narrow = "<style>body { width: 340px; margin: 0; padding: 0; }</style>"
+    used.write_text(page.replace("</head>", narrow + "</head>").replace(
+        "</body>", f"<script>window.dispatchEvent(new Event('resize'));{_CROWDED}</script></body>"
+    ))  # fmt: skip
+    elements, log = browser.dump(used.as_uri(), tmp_path / "profile", "--window-size=500,900")
+    said = re.search(r'<pre id="said">(.*?)</pre>', elements, re.DOTALL)
+    assert said, log
+    shown = json.loads(said[1])
+    assert shown["width"] == 340 and shown["found"] == [0] * 8

@@ -8,6 +8,7 @@
 #include "datatypes/datatypes.h"
 #include "devices/summary.h"
 #include "p2p/communicator_state.h"
+#include "p2p/neighbours.h"
 #include "p2p/outstanding.h"
 #include "p2p/parcel.h"
 #include "p2p/settings.h"
@@ -49,13 +50,17 @@ constexpr Part table[] = {
     {.open = open_letters, .close = close_letters},
     {.close = close_staging},
     {.open = open_datatypes, .close = close_datatypes},
-    {.finish = finish_all_requests, .print_summary = print_summary, .counters = collective_counters},
+    {.finish = finish_all_requests,
+     .print_summary = print_summary,
+     .add_hints = add_collective_hints,
+     .counters = collective_counters},
     {.counters = request_counters},
     {.print_summary = devices::print_summary, .counters = devices::counters},
     {.agree_on_settings = p2p::agree_on_settings,
      .open = p2p::open_pairs,
      .finish = p2p::finish_all,
      .print_summary = p2p::print_summary,
+     .add_hints = p2p::add_hints,
      .close = close_messages,
      .team_made = p2p::give_pairs,
      .progress = p2p::poll,
@@ -70,6 +75,7 @@ constexpr Part table[] = {
     {.open = open_communicators, .close = close_communicators},
     {.open = open_windows,
      .print_summary = print_one_sided_summary,
+     .add_hints = add_window_hints,
      .close = close_windows,
      .counters = one_sided_counters},
     {.agree_on_settings = tools::agree_on_values, .counters = loss_counters},

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -139,7 +140,10 @@ void count_on_host(const Team& team, MPI_Comm comm, Op op, HostReason reason, st
         trace::instant(trace::Kind::decision, trace::number_of(describe(reason)), size_decided_by, 0,
                        trace::number_of(call_name(op, form)));
     if (rank != 0) return;
-    add(collectives_on_host[static_cast<std::size_t>(reason)], 1);
+    if (reason == HostReason::small && form == Form::nonblocking)
+        count_small(size_decided_by);
+    else
+        add(collectives_on_host[static_cast<std::size_t>(reason)], 1);
     if (runtime().settings.verbose >= 2) {
         explain(comm, op, form, size_decided_by, fmt::format("on the host, {}", describe(reason)));
     }
@@ -213,6 +217,18 @@ bool print_summary() {
                     known ? offpath_back_end_string(info.default_back_end) : "unknown",
                     allocated != nullptr ? fmt::format(", {} for memory of MPI_Alloc_mem", allocated) : ""));
     return true;
+}
+
+// Smaller collectives gain nothing at a device.
+constexpr std::uint64_t least_hinted_bytes = 4 << 10;
+
+void add_collective_hints(std::vector<std::string>& hints) {
+    const std::uint64_t mine = largest_small_collective.load();
+    std::uint64_t most = 0;
+    PMPI_Reduce(&mine, &most, 1, MPI_UINT64_T, MPI_MAX, 0, runtime().service);
+    if (most >= least_hinted_bytes)
+        hints.push_back(fmt::format("OFFPATH_MIN_BYTES={}K for collectives of up to {}",
+                                    std::bit_floor(most) >> 10, human_bytes(most)));
 }
 
 }  // namespace offpath::mpi

@@ -4,6 +4,7 @@
 
 #include "communicators/communicators.h"
 #include "header_watcher.h"
+#include "neighbours.h"
 #include "received_bytes.h"
 #include "rescue.h"
 #include "runtime/own_communicators.h"
@@ -28,6 +29,7 @@ void destroy_pairs(Pairs* pairs) {
 
 void open_pairs() {
     if (job_settings.scope == Scope::off) return;
+    open_neighbours();
     open_headers(job_settings.secret, runtime().rank);
     open_received_bytes();
     short_receives_are_used = !runtime().threads;

@@ -232,6 +232,15 @@ std::uint64_t windows_left() {
     return sum;
 }
 
+void add_window_hints(std::vector<std::string>& hints) {
+    const std::uint64_t mine = left[static_cast<std::size_t>(Left::one_node)].load();
+    std::uint64_t all = 0;
+    PMPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
+    if (all > 0)
+        hints.push_back(
+            fmt::format("OFFPATH_RMA=both for {} window{} within a node", all, all == 1 ? "" : "s"));
+}
+
 std::string why_windows_left() {
     std::string text;
     for (std::size_t i = 1; i < reasons.size(); ++i) {

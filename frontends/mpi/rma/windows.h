@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "communicators/communicators.h"
@@ -188,6 +189,7 @@ void meet(Window& window);
 void count_one_sided(std::uint64_t bytes);
 // Prints the summary's third line, like the others. Collective over the world.
 bool print_one_sided_summary();
+void add_window_hints(std::vector<std::string>& hints);
 std::span<const Counter> one_sided_counters();
 
 void open_windows();

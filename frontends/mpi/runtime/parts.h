@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "counter.h"
@@ -25,6 +26,9 @@ struct Part {
     void (*finish)() = nullptr;
     // Prints the part's lines of the summary on rank 0; true if there were any. Collective over the world.
     bool (*print_summary)() = nullptr;
+    // Adds settings with which the device would have served more of this run, such as
+    // "OFFPATH_RMA=both for 2 windows". Collective over the world; only rank 0's are used.
+    void (*add_hints)(std::vector<std::string>& hints) = nullptr;
     // In MPI_Finalize, in the reverse order of the table. Collective over the world.
     void (*close)() = nullptr;
 

@@ -1,6 +1,7 @@
 #include "runtime.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <unistd.h>
 
@@ -46,11 +47,6 @@ bool daemons_are_there() {
     int there = remote || environment::flag("OFFPATH_AUTOSTART", false) || access(socket.c_str(), F_OK) == 0;
     PMPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, runtime().service);
     return there == 1;
-}
-
-bool is_on_one_node() {
-    const std::vector<int>& nodes = runtime().node_of;
-    return std::adjacent_find(nodes.begin(), nodes.end(), std::not_equal_to<>()) == nodes.end();
 }
 
 offpath_status_t attach_to_daemon() {
@@ -187,6 +183,11 @@ void attach() {
     runtime_active.store(true);
 }
 
+bool is_on_one_node() {
+    const std::vector<int>& nodes = runtime().node_of;
+    return std::adjacent_find(nodes.begin(), nodes.end(), std::not_equal_to<>()) == nodes.end();
+}
+
 void detach() {
     if (!active()) return;
     Runtime& r = runtime();
@@ -197,9 +198,12 @@ void detach() {
         said = (part.print_summary != nullptr && part.print_summary()) || said;
     if (!said && r.rank == 0 && r.settings.verbose > 0)
         say("nothing was offloaded: no collective, message or window was of a kind that goes to the device");
-    if (!r.offloaded && r.rank == 0 && r.settings.verbose > 0 && is_on_one_node())
-        say("all ranks share a node, where messages and windows stay on the host's MPI by default; "
-            "OFFPATH_P2P=all and OFFPATH_RMA=both offload them, and OFFPATH_MIN_BYTES=64K more collectives");
+    std::vector<std::string> hints;
+    for (const Part& part : parts)
+        if (part.add_hints != nullptr) part.add_hints(hints);
+    if (!r.offloaded && r.rank == 0 && r.settings.verbose > 0 && !hints.empty())
+        say(fmt::format("the device would have had work with {}", fmt::join(hints, ", ")));
+    if (r.rank == 0 && r.settings.summary_file != 0) add_to_summary_file("hints", hints);
     if (r.rank == 0 && r.settings.summary_file != 0) write_summary_file();
     for (auto part = parts.rbegin(); part != parts.rend(); ++part)
         if (part->close != nullptr) part->close();

@@ -77,6 +77,9 @@ void attach();
 // the world.
 void detach();
 
+// Whether all ranks share a node. Once attached.
+bool is_on_one_node();
+
 // The directory with the sockets of this node's daemon.
 std::string session_directory();
 

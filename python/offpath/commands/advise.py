@@ -133,7 +133,7 @@ def _verify(command: list[str], artifacts: Artifacts, mpi: str | None, runs: int
 
 
 def show(found: advise.Advice) -> None:
-    console.out.print(f"{found.ranks} ranks on {found.nodes} nodes of {found.platform}")
+    console.out.print(f"{advise.where_from(found)} of {found.platform}")
     table = Table()
     for column in ("call", "place", "count", "bytes", "in call", "window", "gain", "advice"):
         table.add_column(column, justify="left" if column in ("call", "place", "advice") else "right")

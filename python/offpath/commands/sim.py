@@ -276,7 +276,7 @@ def _validate(
 def _show(found: dict) -> None:
     console.out.print(
         f"{found['pattern']} of {units.format_size(found['bytes']) if found['bytes'] else 'no bytes'}, "
-        f"{found['ranks']} ranks on {found['nodes']} nodes of {found['platform']}, engine {found['engine']}"
+        f"{_who(found)} of {found['platform']}, engine {found['engine']}"
     )
     table = Table()
     for column in ("", "time"):
@@ -291,12 +291,17 @@ def _show(found: dict) -> None:
     table.add_row("overlap", f"{found['overlap_percent']:.0f} %")
     console.out.print(table)
     speed = f"; {found['events_per_s'] / 1e6:.1f} million a second" if "events_per_s" in found else ""
-    console.note(f"{found['events']} events, {found['messages']} messages between nodes{speed}")
+    events, messages = (units.count(found[what], what[:-1]) for what in ("events", "messages"))
+    console.note(f"{events}, {messages} between nodes{speed}")
+
+
+def _who(found: dict) -> str:
+    return f"{units.count(found['ranks'], 'rank')} on {units.count(found['nodes'], 'node')}"
 
 
 def _show_skeleton(found: dict) -> None:
     console.out.print(
-        f"{found['program']}, {found['ranks']} ranks on {found['nodes']} nodes of {found['platform']}, engine"
+        f"{found['program']}, {_who(found)} of {found['platform']}, engine"
         f" {found['engine']}: {units.format_seconds(found['time_s'])}; a rank computes"
         f" {units.format_seconds(found['compute_s'])} of it"
     )
@@ -304,7 +309,7 @@ def _show_skeleton(found: dict) -> None:
 
 def _show_program(found: dict) -> None:
     console.out.print(
-        f"{found['program']}, {found['ranks']} ranks on {found['nodes']} nodes of {found['platform']}, engine"
+        f"{found['program']}, {_who(found)} of {found['platform']}, engine"
         f" {found['engine']}: {units.format_seconds(found['time_s'])}; profiled:"
         f" {units.format_seconds(found['measured_s'])}"
     )

@@ -1,6 +1,6 @@
 """What to change: the reasons why a run was not faster, as far as its trace shows them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from offpath import units
 from offpath.report.measures import COMPUTATION, FunctionTime, Overlap, Wire, inside_and_outside
@@ -18,6 +18,7 @@ class Findings:
     overlaps: list[Overlap]
     wires: list[Wire]
     stayed: list[Stayed]
+    hints: list[str] = field(default_factory=list)  # of the run's summary
     before: dict[str, FunctionTime] | None = None  # of the run to compare with
 
     @property
@@ -81,7 +82,7 @@ def _waits_at_once(found: Findings) -> list[str]:
         if one.share >= 0.6 or waited < _LITTLE * found.seconds or not one.bytes:
             continue
         lines.append(
-            f"Start `{one.name}` of {units.format_size(one.bytes)}B or more earlier, or wait for it later:"
+            f"Start `{one.name}` of {units.format_bytes(one.bytes)} or more earlier, or wait for it later:"
             f" its rank computed during only {100 * one.share:.0f} % of the time that it was at the device."
             " Several operations outstanding at a time also help, because the next one moves while the"
             " program uses the result of this one."
@@ -118,19 +119,17 @@ def _not_offloaded(found: Findings) -> list[str]:
     if not found.trace.devices:
         return ["This run had no device. `offpath run --trace DIR` without `OFFPATH=off` shows one."]
     lines = [
-        f"{row.count} calls of `{row.call}` of up to {units.format_size(row.bytes[1])}B stayed on the host"
-        " because they are below the switch-over. If the program computes beside them, try a lower"
-        " `OFFPATH_MIN_BYTES`, or measure with `offpath tune`."
+        f"{row.count} calls of `{row.call}` of up to {units.format_bytes(row.bytes[1])} stayed on the host"
+        " because they are below the switch-over. If the program computes beside them, try"
+        f" `OFFPATH_MIN_BYTES={units.format_size(1 << row.bytes[1].bit_length() - 1)}`, or measure with"
+        " `offpath tune`."
         for row in found.stayed
         if row.reason == "below the switch-over" and row.bytes and row.bytes[1] >= 16 << 10
     ][:2]
-    nodes = {rank.node for rank in found.trace.ranks}
-    offloaded = any(rank.slices("operations at the device") for rank in found.trace.ranks)
-    if len(nodes) == 1 and not offloaded:
-        lines.append(
-            "All ranks share a node, where messages and windows stay on the host's MPI:"
-            " `OFFPATH_P2P=all` and `OFFPATH_RMA=both` offload them."
-        )
+    if not any(rank.slices("operations at the device") for rank in found.trace.ranks):
+        for hint in found.hints:
+            setting, _, what = hint.partition(" ")
+            lines.append(f"Nothing went to the device. It would have had work with `{setting}` {what}.")
     return lines
 
 

@@ -111,12 +111,12 @@ def _changes(found: dict, kind: str) -> list[str]:
         ratio = host[key] / row[key] if larger_is_better else row[key] / host[key]
         if ratio > 1.05:
             lines.append(
-                f"`{op}` of {units.format_size(size)}B takes {ratio:.2f} times as long with offpath: leave it"
+                f"`{op}` of {units.format_bytes(size)} takes {ratio:.2f} times as long with offpath: leave it"
                 f" on the host with `OFFPATH_MIN_BYTES` above {units.format_size(size)}, or let"
                 " `offpath tune` choose."
             )
         elif kind == "overlap" and row["overlap_percent"] < 50 and size >= 64 << 10:
-            lines.append(f"`{op}` of {units.format_size(size)}B hides {row['overlap_percent']:.0f} % only.")
+            lines.append(f"`{op}` of {units.format_bytes(size)} hides {row['overlap_percent']:.0f} % only.")
         else:
             fast += 1
     if fast:
@@ -130,7 +130,7 @@ def _overlap(rows: list[dict]) -> str:
     cells = [
         [
             f"<code>{escape(row['op'])}</code>",
-            f"{units.format_size(row['bytes'])}B",
+            f"{units.format_bytes(row['bytes'])}",
             escape(row["engine"]),
             html.bar(row["overlap_percent"] / 100, plots.color(row["engine"])),
             f"{row['overlap_percent']:.0f} %",
@@ -163,7 +163,7 @@ def _value(key: str, value: object) -> str:
         return escape("" if value is None else str(value))
     if isinstance(value, (int, float)):
         if key == "bytes":
-            return f"{units.format_size(int(value))}B"
+            return f"{units.format_bytes(int(value))}"
         return units.format_seconds(value) if key.endswith("_s") else f"{value:.4g}"
     return escape(str(value))
 

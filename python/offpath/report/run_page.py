@@ -26,7 +26,7 @@ def page(run: Run, before: Run | None) -> str:
     earlier = measures.by_function(before.trace) if before is not None else None
     found = Findings(
         trace, measures.by_function(trace), measures.overlap_by_size(trace), measures.wires(trace),
-        run.summary.stayed, earlier,
+        run.summary.stayed, run.summary.hints, earlier,
     )  # fmt: skip
     name = f"{trace.program} on {units.count(len(trace.ranks), 'rank')}"
     sections = [
@@ -162,7 +162,7 @@ def _overlap(found: Findings) -> str:
     rows = [
         [
             escape(one.name),
-            f"{units.format_size(one.bytes)}B",
+            f"{units.format_bytes(one.bytes)}",
             str(one.count),
             units.format_seconds(one.seconds / one.count),
             html.bar(one.share, lanes.COLORS["computation"]),
@@ -253,9 +253,9 @@ def _sizes(found: tuple[int, int] | None) -> str:
         return ""
     least, most = found
     return (
-        f"{units.format_size(most)}B"
+        f"{units.format_bytes(most)}"
         if least == most
-        else (f"{units.format_size(least)}B to {units.format_size(most)}B")
+        else (f"{units.format_bytes(least)} to {units.format_bytes(most)}")
     )
 
 
@@ -268,8 +268,8 @@ def _wires(found: Findings) -> str:
         rows.append(
             [
                 escape(wire.device),
-                f"{units.format_size(wire.sent)}B",
-                f"{units.format_size(wire.received)}B",
+                f"{units.format_bytes(wire.sent)}",
+                f"{units.format_bytes(wire.received)}",
                 units.format_seconds(wire.active_s) if wire.active_s else "-",
                 f"{rate / 1e6:.0f} MB/s" if rate else "-",
                 f"{100 * wire.computed_s / wire.active_s:.0f} %"

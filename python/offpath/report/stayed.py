@@ -2,10 +2,10 @@
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import collectives
+from offpath import collectives, units
 from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.tracing.slices import Trace
@@ -13,10 +13,10 @@ from offpath.tracing.slices import Trace
 # What a program or its user can do about a reason (frontends/mpi/runtime/selection.cpp).
 _REMEDIES = {
     "below the switch-over": (
-        "The host's MPI is expected to be faster for these sizes. OFFPATH_MIN_BYTES=SIZE moves the"
+        "The host's MPI is expected to be faster for these sizes. OFFPATH_MIN_BYTES={size} moves the"
         " switch-over, and `offpath tune` measures where it belongs on this machine."
     ),
-    "switched off by OFFPATH_OPS": "Add the operation to OFFPATH_OPS.",
+    "switched off by OFFPATH_OPS": "Add {op} to OFFPATH_OPS.",
     "switched off while the program ran": "`offpath control on` switches it on.",
     "on a communicator from MPI_Comm_idup": "Make the communicator with MPI_Comm_dup.",
     "on a communicator of one rank": "There is nothing to move.",
@@ -25,7 +25,7 @@ _REMEDIES = {
     ),
     "blocking": (
         "The rank would only wait for the device. Use the non-blocking call and compute before the wait, or"
-        " OFFPATH_OPS=all."
+        " OFFPATH_OPS={ops}."
     ),
     "with a user-defined reduction": (
         "The device knows MPI's own reductions only. Use one of these where the result allows it."
@@ -52,7 +52,12 @@ class Stayed:
 
     @property
     def remedy(self) -> str:
-        return _REMEDIES.get("windows" if self.call == "windows" else self.reason, "")
+        """Settings are named with the values that change this row."""
+        text = _REMEDIES.get("windows" if self.call == "windows" else self.reason, "")
+        op = self.call.removeprefix("MPI_").lower()
+        most = self.bytes[1] if self.bytes else 0
+        size = units.format_size(1 << most.bit_length() - 1) if most > 0 else "SIZE"
+        return text.format(op=op, ops=f"default,{op}", size=size)
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ class Summary:
     stayed: list[Stayed]
     offloaded: list[Calls]
     back_end: str = ""
+    hints: list[str] = field(default_factory=list)  # settings, as at the end of the run
 
 
 def read(file: Path, trace: Trace) -> Summary:
@@ -90,7 +96,10 @@ def read(file: Path, trace: Trace) -> Summary:
         found = json.loads(text)
         stayed, offloaded = _rows(found.get("calls", []))
         return Summary(
-            stayed + others + _windows(found.get("windows", {})), offloaded, found.get("back_end", "")
+            stayed + others + _windows(found.get("windows", {})),
+            offloaded,
+            found.get("back_end", ""),
+            found.get("hints", []),
         )
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise OffpathError(Code.INPUT_FILE, f"{file} is not a summary of OFFPATH_SUMMARY: {error}") from error

@@ -60,15 +60,24 @@
   }
 
   function drawAxis(width) {
-    const rough = (to - from) / 8, power = 10 ** Math.floor(Math.log10(rough));
+    // As many as have room beside each other.
+    const label = (at, step) => (at / 1e6).toFixed(Math.max(0, 6 - Math.floor(Math.log10(step) + 1e-9))) + " ms";
+    const room = pen.measureText(label(to, (to - from) / 8)).width + 12;
+    const most = Math.min(8, Math.max(1, Math.floor((width - gutter) / room)));
+    const rough = (to - from) / most, power = 10 ** Math.floor(Math.log10(rough));
     const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
     pen.fillStyle = "#444";
     pen.strokeStyle = "#e4e4e4";
+    let end = -1, crowded = 0;
     for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
       const x = Math.round(toX(at)) + 0.5;
       pen.beginPath(); pen.moveTo(x, axis); pen.lineTo(x, height); pen.stroke();
-      if (x < width - 30) pen.fillText((at / 1e6).toFixed(Math.max(0, 6 - Math.floor(Math.log10(step) + 1e-9))) + " ms", x - 14, 13);
+      if (x >= width - 30) continue;
+      pen.fillText(label(at, step), x - 14, 13);
+      if (x - 14 < end) ++crowded;
+      end = x - 14 + pen.measureText(label(at, step)).width;
     }
+    canvas.dataset.crowded = crowded;  // labels that lie over the one before
   }
 
   function drawRow(row, width) {

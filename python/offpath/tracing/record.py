@@ -70,7 +70,8 @@ def convert(folder: Path) -> None:
         ) from error
     who = f"{units.count(len(trace.ranks), 'rank')} and {units.count(len(trace.devices), 'device')}"
     console.note(
-        f"{trace.events} events of {who} are in {folder}; ui.perfetto.dev opens {tracing.PERFETTO}"
+        f"{units.count(trace.events, 'event')} of {who} are in {folder};"
+        f" ui.perfetto.dev opens {tracing.PERFETTO}"
         + (f", OTF2's tools open {archive.relative_to(folder)}" if archive else "")
     )
     if trace.dropped:

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <stdexcept>
 #include <thread>
 
@@ -201,6 +202,12 @@ Status connect_target(Purpose purpose, const Place& place, Connection& connectio
         return Status::invalid;
     }
     if (!place.directory.empty() || !place.address.empty()) {
+        // A daemon makes its directory. A program must not: nobody would serve there.
+        std::error_code ignored;
+        if (!place.directory.empty() && !std::filesystem::is_directory(place.directory, ignored)) {
+            problem = fmt::format("OFFPATH_TARGET_DEVICES: the directory {} is not there", place.directory);
+            return Status::unavailable;
+        }
         if (!place.directory.empty()) options.directory = place.directory;
         options.devices = place.address;
     }

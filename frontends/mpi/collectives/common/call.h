@@ -173,10 +173,9 @@ bool nonblocking_is_the_hosts(const C& call) {
     if (!host_calls_are_quiet || team.reason != HostReason::none || team.tuning == nullptr ||
         any_loss.load(std::memory_order_relaxed) || has_letter())
         return false;
-    if (!team.tuning->choices.counts_as_small(C::op, call.bytes_at_a_glance())) return false;
-    if (team.rank == 0)
-        collectives_on_host[static_cast<std::size_t>(HostReason::small)].fetch_add(1,
-                                                                                   std::memory_order_relaxed);
+    const auto bytes = call.bytes_at_a_glance();
+    if (!team.tuning->choices.counts_as_small(C::op, bytes)) return false;
+    if (team.rank == 0) count_small(bytes);
     return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "communicators/communicators.h"
 #include "devices/devices.h"
+#include "p2p/neighbours.h"
 #include "p2p/parcel_progress.h"
 #include "requests/persistent_requests.h"
 
@@ -39,8 +40,11 @@ int init_send(const Arguments& a, Mode mode, Init on_host, MPI_Request* request)
     Team* team = nullptr;
     Pairs* pairs = nullptr;
     if (devices::team_of(a.comm) != nullptr) return devices::unsupported("a persistent send", a.comm);
-    if (request == nullptr || !takes_part(a, team, pairs) || !use_type(a.type).usable)
-        return on_host(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, request);
+    if (request == nullptr || !takes_part(a, team, pairs) || !use_type(a.type).usable) {
+        const int error = on_host(a.buffer, a.count, a.type, a.peer, a.tag, a.comm, request);
+        if (error == MPI_SUCCESS) sent_to_neighbour(a);
+        return error;
+    }
     Arguments kept = a;
     const auto held = std::make_shared<KeptMessage>(*team, kept.type);
     return make_persistent([kept, held, mode](MPI_Request* started) { return send_now(kept, mode, started); },

@@ -9,6 +9,7 @@
 #include "devices/devices.h"
 #include "p2p/counts.h"
 #include "p2p/lock.h"
+#include "p2p/neighbours.h"
 #include "p2p/parcel_progress.h"
 
 namespace offpath::mpi::p2p {
@@ -140,7 +141,9 @@ int send_now(const Arguments& a, Mode mode, MPI_Request* request) {
     Pairs* pairs = nullptr;
     if (request == nullptr || !takes_part(a, team, pairs)) {
         if (request != nullptr && is_to_device(team)) return send_to_device(*team, a, mode, request);
-        return start_on_host(a, mode, request);
+        const int error = start_on_host(a, mode, request);
+        if (error == MPI_SUCCESS) sent_to_neighbour(a);
+        return error;
     }
     const std::size_t bytes = bytes_of(a);
     if (!goes_with_header(bytes)) return start_counted(a, mode, *pairs, request);
@@ -184,8 +187,9 @@ Arguments make(const void* buffer, int count, MPI_Datatype type, int dest, int t
     }                                                                                                        \
     extern "C" OFFPATH_API int MPI_##name(const void* buffer, int count, MPI_Datatype type, int dest,        \
                                           int tag, MPI_Comm comm, MPI_Request* request) {                    \
-        return messages_are_the_hosts() ? PMPI_##name(buffer, count, type, dest, tag, comm, request)         \
-                                        : look_and_##name(buffer, count, type, dest, tag, comm, request);    \
+        return messages_are_the_hosts() && count < least_counted                                             \
+                   ? PMPI_##name(buffer, count, type, dest, tag, comm, request)                              \
+                   : look_and_##name(buffer, count, type, dest, tag, comm, request);                         \
     }
 
 SENDS(Send, Mode::standard)
