@@ -14,6 +14,7 @@ from offpath.errors import OffpathError
 from offpath.soak import faults, outcome, plan, summary
 from offpath.soak.growth import Life, Sample, growth, longest, per_hour
 from offpath.soak.outcome import Ended, judge
+from offpath.soak.programs import PROGRAMS as PROGRAMS_OF_SOAKS
 
 PROGRAMS = ["one", "two", "three"]
 LOST = "offpath: rank 1: MPI_Ialltoall on MPI_COMM_WORLD (4 ranks) failed: lost proxy 0 on node node1"
@@ -39,7 +40,29 @@ def test_choices_reach_everything():
     assert {choice.victim for choice in drawn if choice.fault == plan.LINK} == set(range(3))
     stops = [choice.lasts_s for choice in drawn if choice.fault == plan.STOP]
     assert None in stops and any(stops)
-    assert all(choice.lasts_s for choice in drawn if choice.fault == plan.LINK)
+    # A link may be cut for less or for more than the silence after which a device counts as lost.
+    cuts = [choice.lasts_s for choice in drawn if choice.fault == plan.LINK]
+    assert any(cut < 4 for cut in cuts) and any(cut > 9 for cut in cuts)
+    assert not any(4 <= cut <= 9 for cut in cuts)
+
+
+def test_an_early_kill_strikes_while_the_job_starts():
+    drawn = choices(1)
+    early = [choice.moment_s(100.0) for choice in drawn if choice.fault == plan.EARLY]
+    assert early and max(early) < 1
+    assert all(choice.moment_s(100.0) >= 5 for choice in drawn if choice.fault == plan.KILL)
+
+
+def test_the_seed_draws_where_devices_run():
+    drawn = [plan.devices(3, stretch, ["local", "remote"]) for stretch in range(20)]
+    assert set(drawn) == {"local", "remote"}
+    assert drawn == [plan.devices(3, stretch, ["local", "remote"]) for stretch in range(20)]
+
+
+def test_programs_of_both_libraries_are_drawn():
+    assert {program.library for program in PROGRAMS_OF_SOAKS.values()} == {"openmpi", "mpich", "shmem"}
+    messages = PROGRAMS_OF_SOAKS["messages-mpich"]
+    assert messages.binary == "mpich_p2p_random_test" and not messages.has_host_run
 
 
 @pytest.mark.parametrize(
@@ -60,6 +83,11 @@ def test_choices_reach_everything():
             outcome.EXPLAINED,
         ),
         (
+            Ended(9, False, "", [], "=   PID 215 RUNNING AT node1\n=   EXIT CODE: 9\n"),
+            plan.RANK,
+            outcome.EXPLAINED,
+        ),
+        (
             Ended(137, False, "mpirun noticed that process rank 1 exited on signal 9", []),
             plan.KILL,
             outcome.UNEXPLAINED,
@@ -75,6 +103,8 @@ def row(run: int, how: str, fault: str = plan.KILL, **more) -> dict:
         "run": run,
         "began_s": 10.0 * run,
         "program": "one",
+        "mpi": "openmpi",
+        "devices": "local",
         "fault": fault,
         "victim": "node1",
         "lasts_s": None,
@@ -115,6 +145,13 @@ def test_report_counts_runs_and_faults():
         1,
     )
     assert found["worst_recovery_s"] == 1.0 and found["worst_end_s"] == 2.0
+
+
+def test_report_counts_by_fault_library_and_devices():
+    rows = [row(0, outcome.RIGHT), row(1, outcome.HUNG, mpi="mpich"), row(2, outcome.RIGHT, devices="remote")]
+    found = summary.report(1, rows, [])
+    assert found["by_mpi"]["openmpi"]["finished_right"] == 2 and found["by_mpi"]["mpich"]["hung"] == 1
+    assert found["by_devices"]["remote"]["finished_right"] == 1 and found["by_devices"]["local"]["hung"] == 1
 
 
 def test_growth_is_that_of_daemons_that_lived_long():
@@ -190,6 +227,7 @@ def test_the_picture_is_over_time(tmp_path, monkeypatch):
         (("--faults", "kill,flood"), "'flood'"),
         (("--faults", "none,kill"), "none alone"),
         (("--programs", "chess"), "'chess'"),
+        (("--devices", "local,far"), "'far'"),
         (("--minutes", "0"), "--minutes"),
         (("--nodes", "1"), "emulated network"),
     ],
@@ -223,19 +261,20 @@ def test_faults_cost_no_results(offpath, namespaces, with_short_halo, tmp_path):
     """Every kind of fault once, about the middle of a run, and then a run without one. The seed makes it
     so."""
     report, picture = tmp_path / "soak.json", tmp_path / "soak.png"
+    kinds = ["kill", "early", "stop", "link", "rank"]
     done = offpath(
-        *("soak", "--minutes", "5", "--seed", "16307", "--runs", "5", "--faults", "kill,stop,link,rank"),
-        *("--programs", "halo", "--ranks-per-node", "1"),
+        *("soak", "--minutes", "5", "--seed", "2459969", "--runs", "6", "--faults", ",".join(kinds)),
+        *("--programs", "halo", "--ranks-per-node", "1", "--devices", "local"),
         *("--json", str(report), "--plot", str(picture)),
         TMPDIR=str(tmp_path),
         OFFPATH_BUILD=with_short_halo,
     )
     found = json.loads(report.read_text())
     assert done.returncode == 0, done.stderr + "".join(kept_output(tmp_path))
-    assert [row["fault"] for row in found["rows"]] == ["link", "stop", "kill", "rank", "none"]
-    assert found["runs"] == 5 == found["finished_right"] + found["ended_with_explanation"]
+    assert [row["fault"] for row in found["rows"]] == ["link", "stop", "kill", "early", "rank", "none"]
+    assert found["runs"] == 6 == found["finished_right"] + found["ended_with_explanation"]
     assert found["hung"] == found["wrong"] == found["left_behind"] == found["daemons_lost"] == 0
-    assert found["rows"][4]["outcome"] == "finished_right"
+    assert found["rows"][5]["outcome"] == "finished_right"
     assert picture.stat().st_size > 0
 
 

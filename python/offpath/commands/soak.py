@@ -28,7 +28,16 @@ def soak_(
             help="; ".join(f"{name}: {what}" for name, what in plan.FAULTS.items())
             + f". {plan.NONE}: no faults, so each daemon serves all runs.",
         ),
-    ] = "kill,stop,link,rank",
+    ] = "kill,early,stop,link,rank",
+    devices: Annotated[
+        str,
+        typer.Option(
+            "--devices",
+            metavar="LIST",
+            help="Where devices run, as for --dpu; drawn anew for each"
+            f" {plan.RUNS_OF_A_CLUSTER} runs. With --dpu remote or aarch64, that alone.",
+        ),
+    ] = "local,remote",
     runs: Annotated[
         int | None, typer.Option("--runs", help="End after so many runs.", show_default=False)
     ] = None,
@@ -60,17 +69,20 @@ def soak_(
             Code.OPTION, "--timeout has no effect here", "a run that takes too long is counted as hung"
         )
     kinds = units.split_list(faults, "faults")
-    spec = SoakSpec(minutes * 60, seed, kinds if kinds != [plan.NONE] else [], runs)
+    places = [lab.dpu] if lab.remote else units.split_list(devices, "devices")
+    spec = SoakSpec(minutes * 60, seed, kinds if kinds != [plan.NONE] else [], places, runs)
     spec.check()
     artifacts = find_artifacts()
     names = units.split_list(program_names, "programs") if program_names is not None else None
     chosen = programs.choose(names, artifacts)
     options.check_outputs(json, plot)
-    artifacts.device(lab.dpu), artifacts.mpi_preload
+    for place in places:
+        artifacts.device(place)
+    for library in {program.library for program in chosen} - {"shmem"}:
+        artifacts.front_end(library)
     options.enter_lab(lab, no_namespaces)
-    with clusters.open_cluster(lab, artifacts) as cluster:
-        console.note(f"{cluster.describe()}; programs: {', '.join(program.name for program in chosen)}")
-        found = Campaign(cluster, artifacts, chosen, spec).run()
+    console.note(f"programs: {', '.join(program.name for program in chosen)}")
+    found = Campaign(lab, artifacts, chosen, spec).run()
     summary.show(found)
     reports.write(found, json, plot, summary.draw)
     raise typer.Exit(found["exit_code"])

@@ -1,11 +1,12 @@
-"""Runs a soak: one program after the other, each with a fault, in one emulated cluster."""
+"""Runs a soak: one program after the other, each with a fault, in an emulated cluster."""
 
 import contextlib
+import itertools
 import re
 import shutil
 import threading
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from offpath import compare, console, logs, metrics
@@ -13,11 +14,12 @@ from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import launcher
-from offpath.lab.cluster import Cluster
+from offpath.lab.cluster import DPUS, Cluster, LabSpec, open_cluster
 from offpath.lab.launcher import Launched
 from offpath.soak import leftovers, outcome, plan, stacks, summary
 from offpath.soak.devices import SoakDevices
 from offpath.soak.faults import Fault
+from offpath.soak.growth import Life
 from offpath.soak.programs import SoakProgram
 
 # A run is hung when it is not over this long after its fault, and after the time that it takes without one.
@@ -37,6 +39,7 @@ class SoakSpec:
     seconds: float
     seed: int
     faults: list[str]  # empty: no run has one
+    devices: list[str]  # where devices run; drawn for each stretch of runs, or the first without faults
     runs: int | None = None  # at most this many; None: until the time is over
 
     def check(self) -> None:
@@ -46,6 +49,11 @@ class SoakSpec:
             )
         if self.runs is not None and not 1 <= self.runs <= 10**6:
             raise OffpathError(Code.OPTION, f"--runs {self.runs} is out of range", "use 1 to 1000000")
+        for kind in self.devices:
+            if kind not in DPUS:
+                raise OffpathError(
+                    Code.OPTION, f"--devices {kind!r} is not known", "use some of " + ", ".join(DPUS)
+                )
         for name in self.faults:
             if name not in plan.FAULTS:
                 raise OffpathError(
@@ -69,9 +77,11 @@ class Row:
     run: int
     began_s: float  # since the soak began
     program: str
+    mpi: str  # openmpi, mpich or shmem
+    devices: str  # where they run: local, remote or aarch64
     fault: str
     victim: str
-    at: float  # the moment, as a share of the program's normal time
+    at: float  # the moment, as plan.Choice has it
     lasts_s: float | None
     at_s: float | None  # None: the run ended before the fault
     outcome: str
@@ -84,22 +94,41 @@ class Row:
 
 
 class Campaign:
-    def __init__(self, cluster: Cluster, artifacts: Artifacts, programs: list[SoakProgram], spec: SoakSpec):
-        self._cluster, self._artifacts, self._spec = cluster, artifacts, spec
+    _cluster: Cluster  # of the present stretch
+
+    def __init__(self, lab: LabSpec, artifacts: Artifacts, programs: list[SoakProgram], spec: SoakSpec):
+        self._lab, self._artifacts, self._spec = lab, artifacts, spec
         self._programs = {program.name: program for program in programs}
-        self._references: dict[str, Reference] = {}
+        self._references: dict[tuple[str, str], Reference] = {}  # by program and devices
         self._evidence: Path | None = None
         self.rows: list[Row] = []
 
     def run(self) -> dict:
         """Runs until the time is over, and returns the report."""
-        started = time.monotonic()
-        with SoakDevices(self._cluster) as devices:
-            before = leftovers.now(self._cluster, devices.session)
-            while time.monotonic() - started < self._spec.seconds and len(self.rows) != self._spec.runs:
-                self._one(devices, before)
-            lives = devices.lives
+        began = time.monotonic()
+        lives: list[Life] = []
+        for stretch in itertools.count():
+            kind = plan.devices(self._spec.seed, stretch, self._spec.devices)
+            if not self._spec.faults:
+                kind = self._spec.devices[0]
+            with open_cluster(replace(self._lab, dpu=kind), self._artifacts) as self._cluster:
+                console.note(self._cluster.describe())
+                lives += self._stretch(began)
+            if self._is_over(began):
+                break
         return summary.report(self._spec.seed, [asdict(row) for row in self.rows], lives)
+
+    def _is_over(self, began: float) -> bool:
+        return time.monotonic() - began >= self._spec.seconds or len(self.rows) == self._spec.runs
+
+    def _stretch(self, began: float) -> list[Life]:
+        """Runs in one cluster. Without faults, its daemons serve all runs."""
+        until = len(self.rows) + plan.RUNS_OF_A_CLUSTER if self._spec.faults else None
+        with SoakDevices(self._cluster, began) as devices:
+            before = leftovers.now(self._cluster, devices.session)
+            while not self._is_over(began) and len(self.rows) != until:
+                self._one(devices, before)
+            return devices.lives
 
     def _one(self, devices: SoakDevices, before: set[str]) -> None:
         spec = self._cluster.spec
@@ -112,7 +141,7 @@ class Campaign:
             spec.nodes * spec.ranks_per_node,
         )
         reference = self._reference(self._programs[choice.program], devices)
-        at_s = choice.at * reference.normal_s
+        at_s = choice.moment_s(reference.normal_s)
         fault = Fault(choice, at_s, self._cluster, devices)
         limit = at_s + PATIENCE_S + _SLOWER * reference.slowest_s + (choice.lasts_s or 0.0)
         began_s = devices.seconds()
@@ -129,12 +158,13 @@ class Campaign:
     def _reference(self, program: SoakProgram, devices: SoakDevices) -> Reference:
         """What the program prints without offload, and how long it takes with it. Measured before its first
         run. Raises OffpathError if it fails without a fault."""
-        if program.name in self._references:
-            return self._references[program.name]
+        key = program.name, self._cluster.spec.dpu
+        if key in self._references:
+            return self._references[key]
         record: dict = {}
         slowest = 0.0
         for offload in (False, True):
-            if program.shmem and not offload:
+            if not (offload or program.has_host_run):
                 continue
             launched, seconds, _ = self._launch(
                 program, devices, _REFERENCE_SEED, offload, _REFERENCE_LIMIT_S
@@ -153,8 +183,8 @@ class Campaign:
             record = record or found
             slowest = max(slowest, seconds)
         self._cluster.end_strays(devices.pids())
-        self._references[program.name] = Reference(record, seconds, slowest)
-        return self._references[program.name]
+        self._references[key] = Reference(record, seconds, slowest)
+        return self._references[key]
 
     def _job(
         self, choice: plan.Choice, devices: SoakDevices, limit: float, fault: Fault
@@ -209,7 +239,11 @@ class Campaign:
             found = _record(program, launched, "offpath", len(self.rows))
             differences = compare.differences([reference.record, found])
         ended = outcome.Ended(
-            launched.exit_code, launched.exit_code == launcher.TIMED_OUT, launched.stderr, differences
+            launched.exit_code,
+            launched.exit_code == launcher.TIMED_OUT,
+            launched.stderr,
+            differences,
+            launched.stdout,
         )
         struck = fault.struck_s is not None
         how, message = outcome.judge(ended, choice.fault if struck else plan.NONE)
@@ -218,6 +252,8 @@ class Campaign:
             len(self.rows),
             began_s,
             choice.program,
+            program.library,
+            self._cluster.spec.dpu,
             choice.fault,
             choice.victim_name(),
             choice.at,
@@ -233,7 +269,7 @@ class Campaign:
     def _clean_up(self, choice: plan.Choice, devices: SoakDevices, before: set[str], row: Row) -> None:
         """Ends and removes what the run has left, and notes it in the row."""
         # A rank may end a daemon that stays stopped.
-        ends = choice.fault == plan.KILL or (choice.fault == plan.STOP and choice.lasts_s is None)
+        ends = choice.fault in plan.KILLS or (choice.fault == plan.STOP and choice.lasts_s is None)
         expected = {choice.victim} if ends and row.at_s is not None else set()
         row.daemons_lost = [devices.last_words(node) for node in devices.dead() if node not in expected]
         devices.reap()

@@ -15,9 +15,10 @@ from offpath.soak.growth import Life, Sample
 class SoakDevices:
     """A context manager. It is used from one thread at a time; a fault has a thread of its own."""
 
-    def __init__(self, cluster: Cluster):
+    def __init__(self, cluster: Cluster, began: float):
+        """`began`: when the soak did, by time.monotonic()."""
         self._cluster = cluster
-        self._began = time.monotonic()
+        self._began = began
         self.session = cluster.room / "soak"
         self.session.mkdir(mode=0o700)
         self._remote = RemoteAttach(len(cluster.nodes), self.session) if cluster.spec.remote else None

@@ -79,7 +79,7 @@ class Fault:
         if choice.fault == plan.RESTART:
             self._devices.replace(choice.victim)
             return True
-        if choice.fault == plan.KILL:
+        if choice.fault in plan.KILLS:
             os.kill(daemon, signal.SIGKILL)
             # Otherwise it may seem to live when the run ends now, and gets no successor.
             self._devices.victim(choice.victim).process.wait(_ENDS_WITHIN_S)

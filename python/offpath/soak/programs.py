@@ -24,7 +24,19 @@ class SoakProgram:
     shmem: bool = False  # it is linked to offpath's OpenSHMEM, and does not run without a device
     # It verifies its results itself and ends with an error if they are wrong. What it prints is not compared.
     verifies: bool = False
+    mpich: bool = False  # it is built with MPICH
     ignored: str = "(?!)"  # a regular expression: what differs from run to run in a line that it prints
+
+    @property
+    def library(self) -> str:
+        if self.shmem:
+            return "shmem"
+        return "mpich" if self.mpich else "openmpi"
+
+    @property
+    def has_host_run(self) -> bool:
+        """Whether it runs without a device. MPICH itself hangs in about one run of eight then."""
+        return not (self.shmem or self.mpich)
 
     def engine(self, offload: bool) -> Engine:
         if not offload:
@@ -47,7 +59,16 @@ _MCA = {"topo": "basic"}
 _ALL = {"OFFPATH_MIN_BYTES": "0", "OFFPATH_OPS": "all,blocking"}
 _JSON = ("--json", "-")
 
-PROGRAMS = {
+
+def _with_mpich(program: SoakProgram) -> SoakProgram:
+    """The test program of MPI, built with MPICH."""
+    binary = program.binary.replace("mpi_", "mpich_", 1)
+    return replace(
+        program, name=f"{program.name}-mpich", what=f"{program.what}, MPICH", binary=binary, mpich=True
+    )
+
+
+_OF_OPEN_MPI = {
     program.name: program
     for program in (
         SoakProgram(
@@ -124,6 +145,9 @@ PROGRAMS = {
         ),
     )
 }
+
+_OF_MPICH = [_with_mpich(_OF_OPEN_MPI[name]) for name in ("collectives", "reductions", "messages", "windows")]
+PROGRAMS = _OF_OPEN_MPI | {program.name: program for program in _OF_MPICH}
 
 
 def choose(names: list[str] | None, artifacts: Artifacts) -> list[SoakProgram]:

@@ -9,6 +9,7 @@ from offpath import console
 from offpath.soak import outcome, plan
 from offpath.soak.growth import Life, growth, longest
 
+_PARTS = ("fault", "mpi", "devices")  # the counts are also given for each of these
 _LONG_LIVED_RUNS = 5  # the growth of daemons that served at least so many runs is reported
 
 
@@ -28,10 +29,7 @@ def report(seed: int, rows: list[dict], lives: list[Life]) -> dict:
         "worst_recovery_s": max(recovered, default=0.0),
         "median_recovery_s": statistics.median(recovered) if recovered else 0.0,
         "worst_end_s": max(ended, default=0.0),
-        "by_fault": {
-            fault: counts([row for row in rows if row["fault"] == fault])
-            for fault in dict.fromkeys(row["fault"] for row in rows)
-        },
+        **{f"by_{key}": _by(rows, key) for key in _PARTS},
         "growth": growth(lives, _LONG_LIVED_RUNS),
         "lives": [
             {
@@ -45,6 +43,14 @@ def report(seed: int, rows: list[dict], lives: list[Life]) -> dict:
         ],
         "rows": rows,
         "exit_code": 0 if all(map(is_good, rows)) else 1,
+    }
+
+
+def _by(rows: list[dict], key: str) -> dict[str, dict[str, int]]:
+    """The counts of the runs, by what they have there."""
+    return {
+        value: counts([row for row in rows if row[key] == value])
+        for value in dict.fromkeys(row[key] for row in rows)
     }
 
 
@@ -63,23 +69,26 @@ def line(row: dict) -> str:
         lasts = f" for {row['lasts_s']:.1f} s" if row["lasts_s"] is not None else ""
         when = f" after {row['at_s']:.1f} s" if row["at_s"] is not None else ", too late"
         fault = f"{fault} of {row['victim']}{lasts}{when}"
-    words = [f"run {row['run']}: {row['program']}, {fault}: {row['outcome'].replace('_', ' ')}"]
+    words = [f"run {row['run']}: {row['program']}, {row['devices']} devices, {fault}"]
+    words[0] += ": " + row["outcome"].replace("_", " ")
     words[0] += f" in {row['seconds']:.1f} s (normally {row['normal_s']:.1f} s)"
     words += filter(None, [row["message"], *row["left_behind"], *row["daemons_lost"]])
     return "; ".join(words)
 
 
 def show(found: dict) -> None:
-    """Prints a table of the outcomes by fault."""
+    """Prints a table of the outcomes by fault, library, and where devices run."""
     names = [*outcome.OUTCOMES, "left_behind", "daemons_lost"]
     table = Table(title=f"{found['runs']} runs, seed {found['seed']}", title_justify="left")
-    table.add_column("fault")
+    table.add_column("")
     table.add_column("runs", justify="right")
     for name in names:
         table.add_column(name.replace("_", " "), justify="right")
-    for fault, counted in [*found["by_fault"].items(), ("all", found)]:
-        runs = sum(counted[name] for name in outcome.OUTCOMES)
-        table.add_row(fault, str(runs), *(str(counted[name]) for name in names))
+    for part in _PARTS:
+        for value, counted in found[f"by_{part}"].items():
+            _add_row(table, f"{part}: {value}", counted, names)
+        table.add_section()
+    _add_row(table, "all", found, names)
     console.out.print(table)
     console.out.print(
         f"Runs that finished in spite of a fault took up to {found['worst_recovery_s']:.1f} s longer than"
@@ -89,6 +98,11 @@ def show(found: dict) -> None:
     )
     for each in longest(found["growth"]):
         _show_growth(each)
+
+
+def _add_row(table: Table, title: str, counted: dict, names: list[str]) -> None:
+    runs = sum(counted[name] for name in outcome.OUTCOMES)
+    table.add_row(title, str(runs), *(str(counted[name]) for name in names))
 
 
 def _show_growth(each: dict) -> None:
