@@ -256,10 +256,12 @@ std::int32_t Device::finish(Queue* queue, bool wait, bool& done) {
              : target_->look(queue->sync, problem, query_nap_ns);
     done = status != Status::in_progress;
     if (!done) return success;
+    const char* const what = queue->launched ? "a target region failed" : "a copy failed";
     queue->sync = 0;
     queue->launched = false;
+    queue->region = nullptr;
     give_back(queue);
-    return status == Status::ok ? success : failed("a target region failed", problem);
+    return status == Status::ok ? success : failed(what, problem);
 }
 
 std::int32_t Device::settle(Queue* queue, AsyncInfo* async, Status status, bool waits) {
@@ -270,13 +272,15 @@ std::int32_t Device::settle(Queue* queue, AsyncInfo* async, Status status, bool 
 }
 
 bool Device::is_of_map(const void* device, const void* host, std::uint64_t bytes) {
-    if (bytes <= target::inline_bytes) return true;  // this process reads or writes its memory itself
+    if (shared_.shared(device)) return true;
     const auto there = reinterpret_cast<std::uint64_t>(device), here = reinterpret_cast<std::uint64_t>(host);
     std::lock_guard lock(mutex_);
     const auto next = mapped_.upper_bound(there);
-    if (next == mapped_.begin()) return true;  // a variable of the program's image
+    if (next == mapped_.begin()) return false;
     const auto& [begin, block] = *std::prev(next);
-    return there >= begin + block.bytes || here - block.host == there - begin;
+    if (there - begin >= block.bytes || bytes > block.bytes - (there - begin)) return false;
+    // This process reads or writes its own memory for small copies, before they can be lost.
+    return bytes <= target::inline_bytes || here - block.host == there - begin;
 }
 
 bool Device::in_program(const void* address) {

@@ -94,8 +94,8 @@ class Device {
     std::int32_t settle(Queue* queue, AsyncInfo* async, Status status, bool waits = false);
     // Whether a map, which is waited for, copies between both. libomptarget does not look at how the copies
     // of omp_target_memcpy end after they have begun.
-    // A small copy counts as a map's: its data travel with the request, so the device does not touch the
-    // program.
+    // A small copy to mapped memory counts as a map's: its data travel with the request, so the device does
+    // not touch the program.
     bool is_of_map(const void* device, const void* host, std::uint64_t bytes);
     std::int32_t finish(Queue* queue, bool wait, bool& done);
     Status make_private(Queue& queue, const KernelArguments& kernel, std::span<std::uint64_t> values,

@@ -53,6 +53,16 @@ int main(int count, char** arguments) {
 #pragma omp target enter data map(alloc : kept[0 : n])
 #pragma omp target update from(kept[0 : n]) nowait
 #pragma omp taskwait
+    } else if (strncmp(way, "nowhere", strlen("nowhere")) == 0) {
+        // The device has no memory there. The region before has nothing to do with it.
+        const int host = omp_get_initial_device(), device = omp_get_default_device();
+        void* const nowhere = (void*)4096;
+        const size_t bytes = strstr(way, "small") != NULL ? 8 : n;
+#pragma omp target map(tofrom : x)
+        x = 3;
+        if ((strstr(way, "to") != NULL ? omp_target_memcpy(nowhere, whole, bytes, 0, 0, device, host)
+                                       : omp_target_memcpy(whole, nowhere, bytes, 0, 0, host, device)) != 0)
+            return 1;
     } else {
         const int host = omp_get_initial_device(), device = omp_get_default_device();
         void* const there = omp_target_alloc(n, device);

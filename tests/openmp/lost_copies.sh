@@ -16,3 +16,12 @@ for way in to from nowait depend enter exit data update-to update-from memcpy-to
     grep -Eq 'bytes at 0x[0-9a-f]+ of the program cannot be (read|written)' "$dir/errors.log" || fail "$way: nobody said what failed"
     rm "$dir/errors.log"
 done
+for way in nowhere-to nowhere-from nowhere-small-to nowhere-small-from; do
+    code=0
+    timeout 60 "$program" $way >"$dir/out.txt" 2>"$dir/errors.log" || code=$?
+    [ $code -ne 0 ] && [ $code -ne 124 ] || fail "$way: ended with $code"
+    ! grep "went on" "$dir/out.txt" || fail "$way: the program went on"
+    grep -Eq ': a copy failed: ' "$dir/errors.log" || fail "$way: nobody said that a copy failed"
+    ! grep "__omp_offloading" "$dir/errors.log" || fail "$way: a region is blamed"
+    rm "$dir/errors.log"
+done

@@ -25,6 +25,16 @@ thread_local const char* current_function = nullptr;
 // The function that was started last, for threads that a function has made.
 std::atomic<const char*> last_function{nullptr};
 
+constexpr const char* a_copy = "a copy";
+
+// While it lives, what this thread does is a copy.
+struct Copying {
+    Copying() { current_function = a_copy; }
+    ~Copying() { current_function = nullptr; }
+    Copying(const Copying&) = delete;
+    Copying& operator=(const Copying&) = delete;
+};
+
 // The stack on which a thread that has used up its own handles the signal.
 class SignalStack {
   public:
@@ -252,6 +262,7 @@ void Service::fetched(std::uint64_t number, std::span<const std::byte> bytes) {
 std::span<std::byte> Service::place(std::uint32_t stream, const Put& put, std::uint64_t bytes) {
     // A page of unified memory may come over the line, which is being read here.
     if (unified_ != nullptr || !streams_.idle(stream)) return {};
+    current_function = a_copy;  // this thread reads it next
     return {reinterpret_cast<std::byte*>(put.address), bytes};
 }
 
@@ -283,6 +294,7 @@ void Service::give_changes(Stream& stream, const char* name) {
 }
 
 void Service::perform(Stream&, PutWork& work) {
+    const Copying copying;
     std::memcpy(reinterpret_cast<void*>(work.address), work.data.data(), work.data.size());
 }
 
@@ -306,24 +318,27 @@ Status Service::move(JointCopies::Way way, std::uint64_t number, std::uint64_t h
 }
 
 void Service::perform(Stream& stream, PutFromWork& work) {
+    const Copying copying;
     const PutFrom& put = work.put;
     const Status status =
         move(JointCopies::Way::from_program, work.number, put.address, put.source, put.bytes);
     if (status != Status::ok)
         fail(stream, status,
-             fmt::format("{} bytes at {:#x} of the program cannot be read: {}", put.bytes, put.source,
-                         to_string(status)));
+             fmt::format("{} bytes at {:#x} of the program cannot be read to {:#x} on the device: {}",
+                         put.bytes, put.source, put.address, to_string(status)));
 }
 
 void Service::perform(Stream& stream, GetWork& work) {
+    const Copying copying;
     const auto* const from = reinterpret_cast<const std::byte*>(work.get.address);
     if (options_.program != nullptr && work.get.bytes > inline_bytes) {
         const Status status = move(JointCopies::Way::to_program, work.number, work.get.address,
                                    work.get.destination, work.get.bytes);
         if (status != Status::ok)
-            fail(stream, status,
-                 fmt::format("{} bytes at {:#x} of the program cannot be written: {}", work.get.bytes,
-                             work.get.destination, to_string(status)));
+            fail(
+                stream, status,
+                fmt::format("{} bytes at {:#x} of the program cannot be written from {:#x} on the device: {}",
+                            work.get.bytes, work.get.destination, work.get.address, to_string(status)));
         return;
     }
     std::vector<std::byte> head;
@@ -342,6 +357,7 @@ void Service::perform(Stream& stream, GetWork& work) {
 }
 
 void Service::perform(Stream&, Copy& work) {
+    const Copying copying;
     std::memmove(reinterpret_cast<void*>(work.to), reinterpret_cast<const void*>(work.from), work.bytes);
 }
 
