@@ -197,7 +197,9 @@ def is_local(command: list[str]) -> bool:
 
 def _tell(session: Path, code: int, command: list[str], mpi: str) -> None:
     """Reports what the ranks cannot report themselves: the log of the device if the job failed, or that no
-    rank asked for a device."""
+    rank asked for a device. Says nothing if a rank has said why."""
+    if (session / "told").exists():
+        return
     log, *_ = [*session.glob("*.log"), None]
     if log is None:
         if code == 0 and mpi != mpi_library.NONE and is_local(command) and os.environ.get("OFFPATH") != "off":

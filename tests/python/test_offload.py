@@ -6,12 +6,14 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from conftest import eventually, traces
+from offpath import mpi_library
 from offpath.errors import OffpathError
 
 MEGA = 2**20
@@ -417,6 +419,18 @@ def test_a_job_that_offloads_nothing_is_told_what_would_change_that(offpath, ben
 
 def _summary(stderr: str) -> list[str]:
     return [line for line in stderr.splitlines() if line.startswith("offpath:")]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_program_that_looks_mpi_up_by_itself_is_told_why_nothing_is_offloaded(offpath, build, ranks):
+    library = next(name for name, _ in mpi_library._needs(build.mpi_preload) if mpi_library.kind_of(name))
+    program = f"import ctypes; m = ctypes.CDLL({library!r}); m.MPI_Init(None, None); m.MPI_Finalize()"
+    job = ["mpirun", "--oversubscribe", "-n", str(ranks), sys.executable, "-c", program]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = offpath("run", "--mpi", "openmpi", "--", *job, **root)
+    assert done.returncode == 0, done.stderr
+    passed_by = done.stderr.count("the program's calls of MPI pass offpath by")
+    assert (passed_by, "there was nothing to do" in done.stderr) == ((1, False) if ranks > 1 else (0, True))
 
 
 def test_run_passes_the_exit_code_on_and_preloads_ranks_only(offpath, build):

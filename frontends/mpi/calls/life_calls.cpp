@@ -1,4 +1,4 @@
-// MPI_Init, MPI_Init_thread, MPI_Finalize.
+// MPI_Init, MPI_Init_thread, MPI_Finalize, MPI_Session_init.
 //
 // The front end ends in a callback of MPI_COMM_SELF, which PMPI_Finalize calls before it takes anything down.
 // The callbacks come in the reverse order of their attributes, and ours is the first one. So those of the
@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <offpath/types.h>
 
+#include "bypass.h"
 #include "devices/devices.h"
 #include "runtime/kept_components.h"
 #include "runtime/regions.h"
@@ -21,6 +22,7 @@ int end(MPI_Comm, int, void*, void*) {
 }
 
 void begin() {
+    offpath::mpi::note_init();
     int key = MPI_KEYVAL_INVALID;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &key, nullptr);
     PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
@@ -48,5 +50,13 @@ OFFPATH_API int MPI_Init_thread(int* argc, char*** argv, int required, int* prov
 OFFPATH_API int MPI_Finalize() {
     return PMPI_Finalize();
 }
+
+#if MPI_VERSION >= 4
+OFFPATH_API int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+    const int result = PMPI_Session_init(info, handler, session);
+    if (result == MPI_SUCCESS) offpath::mpi::note_session();
+    return result;
+}
+#endif
 
 }  // extern "C"

@@ -16,6 +16,7 @@ HANDLES = {
     "request": "Request",
     "message": "Message",
     "errhandler": "Errhandler",
+    "session": "Session",
 }
 _LINE = re.compile(r"(?:(?P<mark>[-+cf])\s+)?(?P<name>\w+)\((?P<parameters>.*)\)(?:\s*->\s*(?P<hook>\w+))?$")
 _KIND = re.compile(
