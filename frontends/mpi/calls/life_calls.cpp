@@ -8,6 +8,7 @@
 
 #include "bypass.h"
 #include "devices/devices.h"
+#include "profilers.h"
 #include "runtime/kept_components.h"
 #include "runtime/regions.h"
 #include "runtime/runtime.h"
@@ -28,6 +29,9 @@ void begin() {
     PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
     PMPI_Comm_free_keyval(&key);
     offpath::mpi::attach();
+    const offpath::mpi::Runtime& r = offpath::mpi::runtime();
+    const std::string why = offpath::mpi::why_profilers_are_not_first();
+    if (!why.empty() && r.rank == 0 && r.size > 1) offpath::mpi::warn(offpath::Code::not_supported, why);
     offpath::mpi::open_regions();
 }
 
@@ -36,12 +40,17 @@ void begin() {
 extern "C" {
 
 OFFPATH_API int MPI_Init(int* argc, char*** argv) {
+    void* const profiler = offpath::mpi::profiler_passed_by("MPI_Init", __builtin_return_address(0));
+    if (profiler != nullptr) return reinterpret_cast<decltype(&MPI_Init)>(profiler)(argc, argv);
     const int result = PMPI_Init(argc, argv);
     if (result == MPI_SUCCESS) begin();
     return result;
 }
 
 OFFPATH_API int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    void* const profiler = offpath::mpi::profiler_passed_by("MPI_Init_thread", __builtin_return_address(0));
+    if (profiler != nullptr)
+        return reinterpret_cast<decltype(&MPI_Init_thread)>(profiler)(argc, argv, required, provided);
     const int result = PMPI_Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS) begin();
     return result;
