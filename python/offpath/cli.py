@@ -5,12 +5,14 @@ pay. So only those of the command that is named are loaded.
 """
 
 import importlib
+import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from offpath import artifacts, console
+from offpath import __version__, artifacts, console
 from offpath.codes import Code, with_code
 from offpath.errors import OffpathError
 
@@ -52,7 +54,7 @@ def make_app(words: Sequence[str] = ()) -> "typer.Typer":
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
     )
-    app.callback()(lambda: None)  # a group, even of one command
+    app.callback()(_version_option())  # a group, even of one command
     named = words[0] if words else None
     wanted = {named} if named in (*_GROUPS, *_COMMANDS) else {*_GROUPS, *_COMMANDS}
     for name, place in _GROUPS.items():
@@ -63,6 +65,36 @@ def make_app(words: Sequence[str] = ()) -> "typer.Typer":
             settings = {"allow_interspersed_args": False} if name in _LAUNCHERS else {}
             app.command(name, context_settings=settings)(_find(*place))
     return app
+
+
+def _version_option():
+    import typer
+
+    def show(wanted: bool) -> None:
+        if wanted:
+            print(f"offpath {__version__}")
+            raise typer.Exit
+
+    def options(
+        _version: bool = typer.Option(
+            False, "--version", callback=show, is_eager=True, help="Show the version and exit."
+        ),
+    ) -> None:
+        pass
+
+    return options
+
+
+def _complete_values(command) -> None:
+    """Lets shells complete values that the help lists, such as host|offpath."""
+    for below in getattr(command, "commands", {}).values():
+        _complete_values(below)
+    for parameter in command.params:
+        if re.fullmatch(r"[a-z][\w+-]*(\|[a-z][\w+-]*)+", parameter.metavar or ""):
+            values = parameter.metavar.split("|")
+            parameter._custom_shell_complete = lambda _context, _parameter, begun, values=values: [
+                value for value in values if value.startswith(begun)
+            ]
 
 
 def job_without_options(words: list[str]) -> list[str]:
@@ -127,7 +159,10 @@ def _parse_and_run(words: list[str]) -> int:
     import typer
 
     try:
-        code = make_app(words)(standalone_mode=False, prog_name="offpath")
+        command = typer.main.get_command(make_app(words))
+        if "_OFFPATH_COMPLETE" in os.environ:
+            _complete_values(command)
+        code = command(standalone_mode=False, prog_name="offpath")
         return code if isinstance(code, int) else 0
     except typer.Exit as stop:
         return stop.exit_code

@@ -4,6 +4,7 @@
 """
 
 import os
+import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING, cast
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     out: Console
     err: Console
 
+_NEWS_S = 5.0
 _PIPED_WIDTH = 200  # width of tables that go to a file or a pipe
 
 
@@ -85,6 +87,21 @@ def progress() -> "Progress | PlainProgress":
         console=_err(),
         transient=True,
     )
+
+
+def run_with_news(command: list[str], what: str) -> "subprocess.CompletedProcess[str]":
+    """Runs a command to its end and returns what it printed. Says every few seconds that it goes on."""
+    begin = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while True:
+            try:
+                out, err = process.communicate(timeout=_NEWS_S)
+                return subprocess.CompletedProcess(command, process.returncode, out, err)
+            except subprocess.TimeoutExpired:
+                note(f"{what}: {time.monotonic() - begin:.0f} s so far")
+            except BaseException:
+                process.kill()
+                raise
 
 
 class PlainProgress:

@@ -2,16 +2,16 @@
 (docs/tuning.md)."""
 
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from offpath import outputs, variable_checks
 from offpath.codes import Code
 from offpath.errors import OffpathError
-from offpath.lab import owner
+from offpath.lab import owner, rooms
 
 NAME = "control"
+PREFIX = "offpath-run-"  # of the directories of sessions
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Job:
 
 def running(root: Path | None = None) -> list[Job]:
     found = []
-    for session in sorted((root or Path(tempfile.gettempdir())).glob("offpath-run-*")):
+    for session in sorted((root or rooms.root()).glob(f"{PREFIX}*")):
         try:
             mine = session.stat().st_uid == os.geteuid()
             alive = mine and owner.is_alive((session / "owner").read_text())

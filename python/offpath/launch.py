@@ -22,7 +22,7 @@ from offpath import console, control, devices, logs, mpi_library, openmp, preloa
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
-from offpath.lab import owner, placement
+from offpath.lab import owner, placement, rooms
 from offpath.lab.clean import daemons_of
 from offpath.remote_daemons import RemoteDaemons, StartOptions
 from offpath.tracing import record
@@ -31,6 +31,7 @@ from offpath.units import format_cpus
 _LIST_DELIMITER = ";"
 _OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi")
 _STOP_SECONDS = 3.0
+_NOT_ATTACHED = "not-attached"  # a file that the front end makes in the session (runtime/runtime.cpp)
 _SI_KERNEL = 0x80  # si_code of a signal that a terminal sent
 _LAUNCHER_ENDS_S = 1.0  # seconds that a launcher gets to end after an interrupt of its own
 
@@ -153,7 +154,7 @@ def _prepare_hydra(
 def run(command: list[str], artifacts: Artifacts, options: LaunchOptions) -> int:
     """Runs `command` to its end and returns its exit code. Afterwards the session directory and its daemons
     are gone."""
-    session = Path(tempfile.mkdtemp(prefix="offpath-run-"))
+    session = Path(tempfile.mkdtemp(prefix=control.PREFIX, dir=rooms.root()))
     try:
         with contextlib.ExitStack() as stack:
             (session / "owner").write_text(owner.mark())
@@ -202,6 +203,8 @@ def _tell(session: Path, code: int, command: list[str], mpi: str) -> None:
         return
     log, *_ = [*session.glob("*.log"), None]
     if log is None:
+        if (session / _NOT_ATTACHED).exists():
+            return  # the ranks have said why
         if code == 0 and mpi != mpi_library.NONE and is_local(command) and os.environ.get("OFFPATH") != "off":
             console.note(
                 "there was nothing to do: no rank asked for a device, as in jobs of one rank and in programs"

@@ -59,6 +59,7 @@ def of_job(command: list[str], chosen: str | None, needed: bool = True) -> str:
             raise OffpathError(
                 Code.OPTION, f"--mpi {chosen!r} is not known", f"use {', '.join(KINDS)} or {NONE}"
             )
+        _check_chosen(command, chosen)
         return chosen
     launcher = launcher_of(command)
     found = next(uses(command[1:] if launcher else command), None)
@@ -85,6 +86,22 @@ def of_job(command: list[str], chosen: str | None, needed: bool = True) -> str:
             _SAY,
         )
     return kind
+
+
+def _check_chosen(command: list[str], chosen: str) -> None:
+    """Raises OffpathError if a program of the command is linked to another MPI than the chosen one, whose
+    handles differ. What scripts name is not looked at: the user knows better."""
+    for word in command[1:] if launcher_of(command) else command:
+        path = shutil.which(word) if chosen != NONE and not word.startswith("-") and "=" not in word else None
+        if path is None or not libraries_of(Path(path)):
+            continue
+        found = next(_of_elf(Path(path)), None)
+        if found is not None and found.kind in KINDS and found.kind != chosen:
+            raise OffpathError(
+                Code.MPI_LIBRARY,
+                f"--mpi {chosen}: {found} uses {KINDS[found.kind]}",
+                f"leave --mpi out, or write --mpi {found.kind}",
+            )
 
 
 def of_program(program: list[str]) -> str:

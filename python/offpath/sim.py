@@ -2,12 +2,11 @@
 which the engine of the product runs over a virtual clock, network and memory."""
 
 import json
-import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath import reports
+from offpath import console, reports
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -135,7 +134,7 @@ def _run(spec: SimSpec, artifacts: Artifacts, platform: Path) -> dict:
         f"--engine={spec.engine}",
         *spec.options,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = console.run_with_news(command, f"simulating {spec.pattern or 'a program'}")
     if done.returncode == 1 and done.stdout:
         raise OffpathError(
             Code.WRONG_RESULTS, "the simulated operation brought wrong bytes", "this is a fault of offpath"

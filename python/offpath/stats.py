@@ -51,6 +51,17 @@ def chance(a: list[float], b: list[float]) -> float:
     return sum(count for u, count in enumerate(counts) if abs(u - n * m / 2) >= distance) / sum(counts)
 
 
+_BUSY = 1.0  # load average from which on other work spoils a measurement
+
+
+def why_busy(load: float | None = None) -> str:
+    """A sentence if other work runs on this machine; else nothing. `load`: the load average, if known."""
+    load = os.getloadavg()[0] if load is None else load
+    if load <= _BUSY:
+        return ""
+    return f"the machine is not idle (load average {load:.1f}): times will be longer and scatter more"
+
+
 def environment() -> dict:
     """What a reader needs to judge the numbers."""
     return {

@@ -58,6 +58,7 @@ Status connect(const AttachOptions& options, FileDescriptor& socket, std::string
         wait_for_daemon(path, std::chrono::seconds(options.daemon_wait_s), status, socket, problem);
     }
     if (status != Status::unavailable || !options.autostart) return status;
+    if (Status may = may_start_daemon(options.directory, problem); may != Status::ok) return may;
     // The lowest local rank may be on another node, as far as the launcher knows.
     if (options.local_rank == 0 || options.again) {
         if (Status started = start_daemon(options.directory, problem); started != Status::ok) return started;

@@ -59,6 +59,10 @@ Status attach(const AttachOptions& options, Attachment& attachment, std::string&
 // The same for options.remote(); gives up within 10 s. access: one side does not know the job's secret.
 Status attach_remote(const AttachOptions& options, Attachment& attachment, std::string& problem);
 
+// Whether a rank of this node can start offpathd there: the same on all of them, so none waits in vain for
+// the one that starts it. Makes the directory.
+Status may_start_daemon(const std::string& directory, std::string& problem);
+
 // Starts offpathd (OFFPATH_DAEMON) for this node. Returns when it is ready or has failed. The daemon exits
 // once it has been idle for some time.
 Status start_daemon(const std::string& directory, std::string& problem);

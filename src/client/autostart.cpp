@@ -98,13 +98,18 @@ std::string daemon_program() {
 
 }  // namespace
 
-Status start_daemon(const std::string& directory, std::string& problem) {
+Status may_start_daemon(const std::string& directory, std::string& problem) {
     const std::string program = daemon_program();
     if (program.empty() || access(program.c_str(), X_OK) != 0) {
         problem = fmt::format("OFFPATH_AUTOSTART is on, but OFFPATH_DAEMON='{}' names no program", program);
         return Status::unavailable;
     }
-    if (Status status = control::own_directory(directory, problem); status != Status::ok) return status;
+    return control::own_directory(directory, problem);
+}
+
+Status start_daemon(const std::string& directory, std::string& problem) {
+    if (Status status = may_start_daemon(directory, problem); status != Status::ok) return status;
+    const std::string program = daemon_program();
     const std::string log_path = fmt::format("{}/{}.log", directory, control::host_name());
     std::vector<std::string> words{program,
                                    "--dir",

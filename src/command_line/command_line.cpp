@@ -107,6 +107,7 @@ struct App::Parts {
 App::App(const std::string& description, const std::string& name) {
     auto own = std::make_unique<CLI::App>(description, name);
     CLI::App& app = *own;
+    app.set_version_flag("--version", (name.empty() ? "offpath" : name) + " " OFFPATH_VERSION);
     parts_.reset(new Parts{std::move(own), app, {}, {}});
 }
 App::App(CLI::App& below) : parts_(new Parts{nullptr, below, {}, {}}) {}

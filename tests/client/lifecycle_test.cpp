@@ -1,10 +1,12 @@
 // The daemon's life: start, refusal of a second one, stale files, signals, idling, start by a rank.
+#include "client/attach.h"
 #include "control/socket.h"
 #include "harness.h"
 
 #include <gtest/gtest.h>
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -231,6 +233,26 @@ TEST(Lifecycle, IsStartedByTheFirstRank) {
     unsetenv("OFFPATH_AUTOSTART");
     unsetenv("OFFPATH_DAEMON");
     unsetenv("OFFPATH_IDLE_EXIT");
+}
+
+// A rank that only waits for the one that starts the daemon must not wait if that one cannot start it.
+TEST(Lifecycle, DoesNotWaitForADaemonThatCannotStart) {
+    client::AttachOptions options;
+    options.autostart = true;
+    options.local_rank = 1;
+    client::Attachment attachment;
+    TemporaryDirectory directory;
+    options.directory = directory.path() + "/open";
+    ASSERT_EQ(mkdir(options.directory.c_str(), 0700), 0);
+    ASSERT_EQ(chmod(options.directory.c_str(), 0777), 0);
+    std::string problem;
+    EXPECT_EQ(client::attach(options, attachment, problem), Status::access);
+    EXPECT_NE(problem.find("others may write"), std::string::npos) << problem;
+    setenv("OFFPATH_DAEMON", "/nonexistent/offpathd", 1);
+    options.directory = directory.path();
+    EXPECT_EQ(client::attach(options, attachment, problem), Status::unavailable);
+    EXPECT_NE(problem.find("names no program"), std::string::npos) << problem;
+    unsetenv("OFFPATH_DAEMON");
 }
 
 }  // namespace

@@ -298,7 +298,16 @@ def test_the_launchers_harmless_warning_is_dropped_and_nothing_else():
 
 @pytest.mark.parametrize(
     ("words", "completed"),
-    [("offpath st", ["study"]), ("offpath lab r", ["run"]), ("offpath top --o", ["--once"])],
+    [
+        ("offpath st", ["study"]),
+        ("offpath lab r", ["run"]),
+        ("offpath top --o", ["--once"]),
+        ("offpath sim --engine h", ["host"]),
+        ("offpath sim --pattern bc", ["bcast"]),
+        ("offpath sim --platform thor-bf", ["thor-bf2", "thor-bf3"]),
+        ("offpath control dr", ["drain"]),
+        ("offpath lab run --offload o", ["on", "off"]),
+    ],
 )
 def test_shells_complete_commands_and_options(offpath, words, completed):
     last = str(len(words.split()) - 1)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from offpath import console
+from offpath import console, stats
 from offpath.codes import Code
 
 
@@ -56,3 +56,19 @@ def test_a_line_has_the_colour_that_rich_would_give_it(monkeypatch, variables, t
     assert ("\033[33m" in said[False]) == coloured == ("\033[33m" in said[True])
     assert said[False] == said[True]
     assert "a [line] of text" in said[False]
+
+
+def test_a_long_run_says_that_it_goes_on(monkeypatch, tmp_path):
+    said = []
+    monkeypatch.setattr(console, "_NEWS_S", 0.01)
+    go_on = tmp_path / "go on"
+    monkeypatch.setattr(console, "note", lambda line: (said.append(line), go_on.touch()))
+    waits = f"until [ -e '{go_on}' ]; do :; done; echo out; echo err >&2; exit 3"
+    done = console.run_with_news(["sh", "-c", waits], "simulating")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
+    assert said[0].startswith("simulating: ") and said[0].endswith(" s so far")
+
+
+def test_a_busy_machine_is_named():
+    assert stats.why_busy(0.4) == ""
+    assert stats.why_busy(3.14).startswith("the machine is not idle (load average 3.1)")

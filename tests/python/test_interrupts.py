@@ -5,10 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from conftest import command, environment
+from conftest import command, environment, eventually
+from offpath import status_page
+from offpath.lab.clean import daemons_of
 
 QUIET_ENDS = (130, -signal.SIGINT)
 
@@ -97,3 +100,26 @@ def test_a_python_module_that_is_run_leaves_no_traceback_either():
     run.send_signal(signal.SIGINT)
     said = run.communicate(timeout=20)[1]
     assert "Traceback" not in said and run.returncode in QUIET_ENDS, said[-2000:]
+
+
+def test_after_the_users_own_interrupt_no_failure_is_explained(build, tmp_path):
+    """The device says that its clients are gone, which the user knows."""
+    job = ["mpirun", "--oversubscribe", "-n", "2", build.program("offpath-bench-mpi"), "latency"]
+    more = ["--op", "ialltoall", "--bytes", "1M", "--iterations", "1000000", "--json", "-"]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    run = subprocess.Popen(
+        command("run", "--", *map(str, job), *more),
+        env=environment(**root, TMPDIR=str(tmp_path), OMPI_MCA_orte_tmpdir_base="/tmp"),
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert eventually(lambda: any(map(_has_outstanding_operations, (tmp_path, Path("/tmp")))), 60)
+    os.killpg(run.pid, signal.SIGINT)
+    said = run.communicate(timeout=60)[1]
+    assert run.returncode != 0 and "the job failed" not in said and "Traceback" not in said, said
+
+
+def _has_outstanding_operations(sessions) -> bool:
+    """Whether a daemon of a session there has operations that have not ended."""
+    daemons = {pid for session in sessions.glob("offpath-run-*") for pid in daemons_of(session)}
+    pages = [page for page in status_page.find() if page.process in daemons]
+    return any(proxy.outstanding > 0 for page in pages for proxy in page.read().proxies)

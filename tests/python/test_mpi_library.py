@@ -48,6 +48,17 @@ def test_a_program_tells_behind_any_launcher_and_wrapper(program):
         assert mpi_library.of_job(command, None) == kind, command
 
 
+def test_another_mpi_than_the_programs_is_refused(program):
+    kind, path, launcher = program
+    other = "mpich" if kind == "openmpi" else "openmpi"
+    with pytest.raises(OffpathError, match=f"--mpi {other}: .* uses") as caught:
+        mpi_library.of_job([launcher, "-n", "2", path], other)
+    assert f"--mpi {kind}" in caught.value.hint
+    assert mpi_library.of_job([launcher, "-n", "2", path], kind) == kind
+    assert mpi_library.of_job([launcher, "-n", "2", path], "none") == "none"
+    assert mpi_library.of_job([launcher, "-n", "2", "true"], other) == other
+
+
 def test_a_script_tells_by_what_it_starts(program, tmp_path):
     kind, path, launcher = program
     script = tmp_path / "job.sh"
@@ -75,7 +86,7 @@ def test_python_tells_by_its_mpi4py(program, tmp_path, monkeypatch):
 def test_the_launcher_counts_where_no_program_tells_and_the_user_always(program):
     kind, path, launcher = program
     assert mpi_library.of_job([launcher, "-n", "1", "sh", "-c", "true"], None) == kind
-    assert mpi_library.of_job([path], "mpich") == "mpich"
+    assert mpi_library.of_job(["true"], "mpich") == "mpich"
     with pytest.raises(OffpathError, match="cannot be told") as refused:
         mpi_library.of_job(["srun", "true"], None)
     assert "--mpi" in refused.value.hint

@@ -433,6 +433,25 @@ def test_a_program_that_looks_mpi_up_by_itself_is_told_why_nothing_is_offloaded(
     assert (passed_by, "there was nothing to do" in done.stderr) == ((1, False) if ranks > 1 else (0, True))
 
 
+def test_a_long_tmpdir_does_not_switch_offload_off(offpath, bench, tmp_path):
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    # Open MPI's own sockets need a short path, too.
+    own = {"OMPI_MCA_orte_tmpdir_base": "/tmp", "TMPDIR": str(folder)}
+    job = ["mpirun", "--oversubscribe", "-n", "2", bench, "latency", "--op", "ialltoall", "--bytes", "1M"]
+    done = offpath("run", "--", *job, "--iterations", "2", "--json", "-", **root, **own)
+    assert done.returncode == 0 and "offpath: offloaded" in done.stderr, done.stderr
+
+
+def test_there_is_something_to_do_if_attaching_fails(offpath, bench):
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    program = ["env", "OFFPATH_DAEMON=/nonexistent", bench, "latency", "--op", "ialltoall", "--bytes", "8"]
+    done = offpath("run", "--", "mpirun", "--oversubscribe", "-n", "2", *program, "--json", "-", **root)
+    assert done.returncode == 0 and "names no program" in done.stderr, done.stderr
+    assert "nothing to do" not in done.stderr
+
+
 def test_run_passes_the_exit_code_on_and_preloads_ranks_only(offpath, build):
     done = offpath(
         "run",

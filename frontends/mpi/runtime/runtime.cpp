@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <type_traits>
 
@@ -175,6 +176,8 @@ void attach() {
     const offpath_status_t status = attach_to_daemon();
     if (status != OFFPATH_OK) {
         if (r.rank == 0) warn(Code::no_device, explain_host_only(status));
+        // For `offpath run`, which then knows why no device has worked.
+        std::ofstream(session_directory() + "/not-attached");
         PMPI_Comm_free(&r.service);
         return;
     }

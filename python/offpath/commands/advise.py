@@ -59,10 +59,7 @@ def advise_(
         int, typer.Option("--runs", min=1, max=100, help="Runs of each kind with --verify, in turn.")
     ] = 1,
     json: options.Json = None,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page with plots.", rich_help_panel="Results"),
-    ] = None,
+    html: job_options.Html = None,
 ) -> None:
     """Runs COMMAND without offload under a profiler, and says what offload would bring to it.
 

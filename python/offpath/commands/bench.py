@@ -1,5 +1,6 @@
 """`offpath bench`: overlap, latency, bandwidth, rma, shmem, osu, staging, target, overhead, programs."""
 
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from offpath import (
     bench_rma,
     bench_shmem,
     bench_target,
+    console,
     osu,
     overhead,
     reports,
@@ -25,12 +27,19 @@ from offpath.commands import options
 from offpath.compare import choose_engines
 from offpath.errors import OffpathError
 from offpath.lab import cluster as clusters
-from offpath.lab import device_ranks, mpi
+from offpath.lab import device_ranks, mpi, sandbox
 
 app = typer.Typer(
     help="Measures MPI operations on an emulated cluster, host MPI and offpath side by side in one session.",
     no_args_is_help=True,
 )
+
+
+@app.callback()
+def _before() -> None:
+    if "--help" not in sys.argv and not sandbox.inside() and (why := stats.why_busy()):
+        console.note(why)
+
 
 Sizes = Annotated[
     str,

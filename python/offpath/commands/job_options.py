@@ -42,3 +42,7 @@ TraceFolder = Annotated[
         rich_help_panel="Results",
     ),
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a page with plots.", rich_help_panel="Results"),
+]

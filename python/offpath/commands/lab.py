@@ -204,17 +204,22 @@ def advise(
         Path | None, typer.Option("--profile", metavar="DIR", help="Keep the profile in this folder.")
     ] = None,
     json: options.Json = None,
+    html: job_options.Html = None,
 ) -> None:
     """Profiles PROGRAM on an emulated cluster, says what offload would bring to it there, and measures that.
 
     Example: offpath lab advise --nodes 2 --link 2gbit --runs 5 -- build/bin/fft3d --n 128
     """
-    from offpath import advise_lab, reports, sim
+    from offpath import advise_lab, advise_page, outputs, reports, sim
     from offpath.commands import advise as shown
 
     program = options.lab_program(program)
     figures = sim.read_figures(platform)
     options.check_outputs(json, None)
+    if html is not None:
+        outputs.check(html)
+    if profile is not None:
+        outputs.make_folder(profile, "profile")
     artifacts = find_artifacts()
     artifacts.device(lab.dpu), artifacts.mpi_preload
     options.enter_lab(lab, no_namespaces)
@@ -227,6 +232,9 @@ def advise(
     found.verified, found.profiled_s = rounds.verified, rounds.profiled_s
     shown.show(found)
     reports.write(found.as_json(), json)
+    if html is not None:
+        advise_page.write(found, html)
+        console.note(f"wrote {html}")
 
 
 @app.command("clean")

@@ -27,6 +27,7 @@ Platform = Annotated[
         "-p",
         metavar="NAME|FILE",
         help="Figures of the machine: a file, or one of " + ", ".join(sim.platform_names()) + ".",
+        autocompletion=sim.platform_names,
     ),
 ]
 NodeCounts = Annotated[str, typer.Option("--nodes", "-N", metavar="LIST", help="Numbers of nodes.")]

@@ -17,7 +17,13 @@ from offpath.errors import OffpathError
 def sim_(
     platform: options.Platform,
     pattern: Annotated[
-        str, typer.Option("--pattern", metavar="NAME", help="One of " + ", ".join(sim.PATTERNS) + ".")
+        str,
+        typer.Option(
+            "--pattern",
+            metavar="NAME",
+            help="One of " + ", ".join(sim.PATTERNS) + ".",
+            autocompletion=lambda: list(sim.PATTERNS),
+        ),
     ] = "",
     program: Annotated[
         Path | None,

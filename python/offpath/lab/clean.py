@@ -4,10 +4,9 @@ import contextlib
 import os
 import shutil
 import signal
-import tempfile
 from pathlib import Path
 
-from offpath.lab import cgroup, owner
+from offpath.lab import cgroup, owner, rooms
 
 ROOM_PREFIXES = ("offpath-lab-", "offpath-run-")
 
@@ -44,7 +43,7 @@ def _inits() -> list[tuple[int, str]]:
 def _rooms() -> list[str]:
     removed = []
     for prefix in ROOM_PREFIXES:
-        for room in Path(tempfile.gettempdir()).glob(prefix + "*"):
+        for room in rooms.root().glob(prefix + "*"):
             try:
                 mark = (room / "owner").read_text().strip()
             except OSError:

@@ -22,6 +22,7 @@ from offpath.lab import (
     network,
     owner,
     placement,
+    rooms,
     sandbox,
     strays,
     traffic,
@@ -385,7 +386,7 @@ class Cluster:
             room = Path("/dev/shm/offpath-lab")
             room.mkdir(mode=0o700)
             return room
-        room = Path(tempfile.mkdtemp(prefix="offpath-lab-"))
+        room = Path(tempfile.mkdtemp(prefix="offpath-lab-", dir=rooms.root()))
         undo.callback(shutil.rmtree, room, ignore_errors=True)
         (room / "owner").write_text(owner.mark())
         return room
