@@ -5,11 +5,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath import calibrate, console, lab_times, stats, units
+from offpath import calibrate, console, drawn_configurations, lab_times, stats, units
 from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
@@ -35,19 +35,17 @@ def _read(group: str) -> dict[str, Set]:
     """The sets of a group in configurations.json. There, `points` has sizes by operations, as words."""
     with (Path(__file__).parent / "configurations.json").open() as file:
         sets = json.load(file)[group]
-    return {
-        name: [
-            (
-                Shape(
-                    lab["nodes"], lab["link"], engine, lab.get("dpu", "local"), lab.get("ranks_per_node", 1)
-                ),
-                [point for ops, sizes in lab["points"].items() for point in points(ops, sizes)],
-            )
-            for engine in lab.get("engines", ENGINES)
-        ]
-        for name, lab in sets.items()
-        if "points" in lab
-    }
+    return {name: _set(lab) for name, lab in sets.items() if "points" in lab}
+
+
+def _set(lab: Mapping) -> Set:
+    return [
+        (
+            Shape(lab["nodes"], lab["link"], engine, lab.get("dpu", "local"), lab.get("ranks_per_node", 1)),
+            [point for ops, sizes in lab["points"].items() for point in points(ops, sizes)],
+        )
+        for engine in lab.get("engines", ENGINES)
+    ]
 
 
 def _read_programs(group: str) -> dict[str, list[Program]]:
@@ -84,11 +82,29 @@ GROUPS: dict[str, Mapping] = {
 }
 
 
+def drawn(seed: int) -> Set:
+    """The set that the seed draws. It has no size of the other sets, nor of the calibration."""
+    return [pair for lab in drawn_configurations.draw(seed) for pair in _set(lab)]
+
+
+def _labs_of(name: str) -> Set:
+    seed = drawn_configurations.seed_of(name)
+    return SETS.get(name, []) if seed is None else drawn(seed)
+
+
+def _groups_of(names: list[str]) -> dict[str, Collection[str]]:
+    """The groups, and each drawn set as one."""
+    return {**GROUPS, **{name: {name} for name in names if drawn_configurations.seed_of(name) is not None}}
+
+
 def choose(text: str) -> list[str]:
-    """The names of sets that a list names: sets, `known` or `blind` for the sets of a group, or `all`."""
+    """The names of sets that a list names: sets, `known` or `blind` for the sets of a group, `drawn:SEED`, or
+    `all` for those that were chosen."""
     if text == "all":
         return [*SETS, *PROGRAMS]
-    named = units.split_known(text, "set", [*SETS, *PROGRAMS, *GROUPS])
+    named = units.split_list(text, "sets")
+    chosen = [name for name in named if drawn_configurations.seed_of(name) is None]
+    units.check_known(chosen, "set", [*SETS, *PROGRAMS, *GROUPS, f"{drawn_configurations.PREFIX}SEED"])
     return list(dict.fromkeys(name for one in named for name in GROUPS.get(one, {one: None})))
 
 
@@ -98,7 +114,7 @@ def compare(
     """The comparison, and the platform that it used. With `calibrates`, that is `figures` with what the
     calibration's operations give, which are measured in the same rounds."""
     rows = []
-    labs = [(name, shape, wanted) for name in names for shape, wanted in SETS.get(name, [])]
+    labs = [(name, shape, wanted) for name in names for shape, wanted in _labs_of(name)]
     first = calibrate.LABS if calibrates else []
     times = lab_times.measure_in_rounds(
         [*first, *((shape, wanted) for _, shape, wanted in labs)], artifacts, seconds
@@ -121,7 +137,7 @@ def compare(
             console.note(f"{name}: {program.line}")
             rows += run_program(figures, name, program, artifacts)
     found = {"platform": figures["name"], "environment": stats.environment(), "rows": rows} | kept
-    return found | summary(rows, GROUPS), figures
+    return found | summary(rows, _groups_of(names)), figures
 
 
 def again(figures: Mapping, found: Mapping, names: list[str], artifacts: Artifacts) -> dict:
@@ -131,7 +147,7 @@ def again(figures: Mapping, found: Mapping, names: list[str], artifacts: Artifac
     for name in names:
         # What is simulated of a program depends on its profile, which the file does not have.
         rows += [row for row in found["rows"] if row["set"] == name and name in PROGRAMS]
-        for shape, wanted in SETS.get(name, []):
+        for shape, wanted in _labs_of(name):
             kept = [point for point in wanted if (name, str(shape), str(point)) in measured]
             if not kept:
                 continue
@@ -146,7 +162,7 @@ def again(figures: Mapping, found: Mapping, names: list[str], artifacts: Artifac
             Code.OPTION, "--measured: none of the chosen configurations is there", "see --sets"
         )
     return {"platform": figures["name"], "environment": found.get("environment"), "rows": rows} | summary(
-        rows, GROUPS
+        rows, _groups_of(names)
     )
 
 

@@ -157,6 +157,22 @@ def test_later_configurations_have_sizes_of_their_own_and_programs(earlier, grou
     assert sum(len(points) for _, points in labs(group)) + len(validate.ENGINES) * len(programs) >= 40
 
 
+def test_a_seed_draws_configurations_of_their_own_and_anybody_draws_them_again():
+    set_, other = validate.drawn(20261129), validate.drawn(20261130)
+    assert set_ == validate.drawn(20261129) != other
+    assert validate.choose("drawn:20261129,sealed")[0] == "drawn:20261129"
+    sizes = {point.size for _, points in set_ for point in points}
+    assert not sizes & {point.size for its in validate.SETS.values() for _, points in its for point in points}
+    assert not sizes & {point.size for point in calibrate.POINTS}
+    # Local devices, none, and remote ones.
+    assert {(shape.engine, shape.dpu) for shape, _ in set_} == {
+        *(("host", "local"), ("offpath", "local"), ("offpath", "remote"))
+    }
+    assert sum(len(points) for _, points in set_) == 54
+    with pytest.raises(OffpathError, match="'drawn:x' is not known"):
+        validate.choose("drawn:x")
+
+
 def test_measured_rows_are_those_of_the_median_round():
     rows = [
         {"op": "ibcast", "pure_s": time, "low_s": time - 1, "high_s": time + 1, "count": 2, "verified": True}

@@ -157,9 +157,8 @@ def sim_(
         typer.Option(
             "--sets",
             metavar="known|blind|all|LIST",
-            help="known: seen while the model was made; blind: fixed before they ran. Or some of "
-            + ", ".join(validation.SETS)
-            + ".",
+            help="known: seen while the model was made; blind: fixed before they ran; drawn:SEED: drawn by"
+            " that seed. Or some of " + ", ".join(validation.SETS) + ".",
             rich_help_panel="Validation",
         ),
     ] = "all",
