@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <offpath/loss.h>
 
 #include <unistd.h>
 
@@ -11,10 +12,12 @@
 #include <exception>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <type_traits>
 
 #include "base/environment.h"
 #include "base/variables.h"
+#include "last_meeting.h"
 #include "own_communicators.h"
 #include "parts.h"
 #include "summary_file.h"
@@ -115,18 +118,30 @@ bool is_of_another_release() {
 // MPICH up to 4.1 ends its TCP connections in MPI_Finalize: each rank asks every peer for a last answer. A
 // rank that has all its answers no longer answers others. If a rank gave its answer while it was still
 // outside MPI_Finalize, for instance in the exit of a barrier, it later gets no answer itself and hangs. So
-// all ranks must leave MPICH's progress before any rank enters MPI_Finalize. The devices' status does not
-// matter: a lost device delays no rank for long.
-void leave_progress_together() {
-#ifdef MPICH_NUMVERSION
+// all ranks must leave MPICH's progress before any rank enters MPI_Finalize.
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
+constexpr bool must_leave_progress_together = true;
+#else
+constexpr bool must_leave_progress_together = false;
+#endif
+
+// False: some rank may not have called it.
+bool meet_at_devices() {
     offpath_team_h everybody = nullptr;
     offpath_request_h request = nullptr;
-    if (offpath_team_world(runtime().context, &everybody) != OFFPATH_OK) return;
-    if (offpath_ibarrier(everybody, &request) != OFFPATH_OK) return;
+    if (offpath_team_world(runtime().context, &everybody) != OFFPATH_OK) return false;
+    if (offpath_ibarrier(everybody, &request) != OFFPATH_OK) return false;
     constexpr std::uint64_t patience_ns = 10'000'000'000;
-    offpath_request_wait_for(request, patience_ns);
+    const offpath_status_t status = offpath_request_wait_for(request, patience_ns);
     offpath_request_free(request);
-#endif
+    return status == OFFPATH_OK;
+}
+
+// Collective. Returns when all ranks have called it: none of them has work on a device any more.
+bool any_device_is_lost() {
+    int lost = offpath_context_device_state(runtime().context) != OFFPATH_DEVICE_SERVES ? 1 : 0;
+    PMPI_Allreduce(MPI_IN_PLACE, &lost, 1, MPI_INT, MPI_MAX, runtime().service);
+    return lost != 0;
 }
 
 }  // namespace
@@ -171,6 +186,7 @@ void attach() {
     for (const Part& part : parts)
         if (part.agree_on_settings != nullptr) part.agree_on_settings();
 
+    r.wanted_device = true;
     const FirstIdentifiersKept kept;
     r.service = own_communicator(MPI_COMM_WORLD);
     const offpath_status_t status = attach_to_daemon();
@@ -192,8 +208,14 @@ bool is_on_one_node() {
 }
 
 void detach() {
-    if (!active()) return;
     Runtime& r = runtime();
+    if (!active()) {
+        if (r.wanted_device && must_leave_progress_together) {
+            PMPI_Barrier(MPI_COMM_WORLD);  // a rank may still receive what another one has sent
+            LastMeeting(MPI_COMM_WORLD).wait_for_all();
+        }
+        return;
+    }
     for (const Part& part : parts)
         if (part.finish != nullptr) part.finish();
     bool said = false;
@@ -210,11 +232,12 @@ void detach() {
     if (r.rank == 0 && r.settings.summary_file != 0) write_summary_file();
     for (auto part = parts.rbegin(); part != parts.rend(); ++part)
         if (part->close != nullptr) part->close();
-    // No daemon ends while a rank still has work on it.
-    PMPI_Barrier(r.service);
+    const bool without_devices = any_device_is_lost();
+    std::optional<LastMeeting> meeting;
+    if (must_leave_progress_together) meeting.emplace(r.service);
     runtime_active.store(false);
     PMPI_Comm_free(&r.service);
-    leave_progress_together();
+    if (meeting && (without_devices || !meet_at_devices())) meeting->wait_for_all();
     offpath_finalize(r.context);
     r.context = nullptr;
 }

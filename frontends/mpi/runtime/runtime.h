@@ -37,8 +37,9 @@ struct Runtime {
     MPI_Group world_group = MPI_GROUP_NULL;
     int rank = 0;
     int size = 0;
-    bool threads = false;    // MPI_THREAD_MULTIPLE
-    bool offloaded = false;  // rank 0, in MPI_Finalize: a part's summary has found offloaded work
+    bool threads = false;        // MPI_THREAD_MULTIPLE
+    bool wanted_device = false;  // all ranks have tried to attach
+    bool offloaded = false;      // rank 0, in MPI_Finalize: a part's summary has found offloaded work
 };
 
 inline std::atomic<bool> runtime_active{false};
