@@ -102,6 +102,26 @@ class Encrypted : public testing::Test {
     Endpoint *to_b = nullptr, *to_a = nullptr;
 };
 
+// Somebody who knows where an encrypting transport is, and sends it any bytes.
+class Raw {
+  public:
+    Raw(LoopbackHub& hub, const Bytes& encrypting) : transport_(hub.join()) {
+        encrypted::Address address;
+        std::string problem;
+        EXPECT_EQ(encrypted::decode(encrypting, address, problem), Status::ok) << problem;
+        transport_->set_handler(&recorder_);
+        EXPECT_EQ(transport_->connect(address.below, &there_), Status::ok);
+    }
+    void say(const Wire& wire) const {
+        EXPECT_EQ(transport_->post(*there_, wire.header, wire.payload), Status::ok);
+    }
+
+  private:
+    Recorder recorder_;
+    std::unique_ptr<Transport> transport_;
+    Endpoint* there_ = nullptr;
+};
+
 bool contains(const Bytes& where, const Bytes& what) {
     return std::ranges::search(where, what).begin() != where.end();
 }
@@ -219,9 +239,12 @@ TEST_F(Encrypted, LateMessagesAndOldConnectionsHarmNobody) {
 TEST_F(Encrypted, APeerThatDoesNotAnswerIsLost) {
     tap_a->tap = [](Wire& wire) { wire.header.back() ^= std::byte{1}; };
     ASSERT_EQ(a->post(*to_b, make_payload(2, 8), {}), Status::ok);
+    tap_a->tap = nullptr;
+    ASSERT_EQ(a->post(*to_b, make_payload(3, 8), {}), Status::ok);
+    tap_a->tap = [](Wire& wire) { wire.copies = 0; };
     ASSERT_TRUE(pump(
         {a.get(), b.get()}, [&] { return !at_b.lost.empty(); }, 10s));
-    EXPECT_TRUE(at_b.messages.empty());
+    EXPECT_EQ(at_b.messages.size(), 1u);
 }
 
 // Invented and repeated messages are dropped, and the connection goes on.
@@ -233,22 +256,14 @@ TEST_F(Encrypted, InventedMessagesHarmNobody) {
     };
     ASSERT_EQ(a->post(*to_b, make_payload(1, 8), make_payload(1, 8)), Status::ok);
     ASSERT_TRUE(arrives(1));
-    const auto stranger = hub.join();
-    Recorder at_stranger;
-    stranger->set_handler(&at_stranger);
-    encrypted::Address address;
-    std::string problem;
-    const Bytes whole = b->address();
-    ASSERT_EQ(encrypted::decode(whole, address, problem), Status::ok) << problem;
-    Endpoint* there = nullptr;
-    ASSERT_EQ(stranger->connect(address.below, &there), Status::ok);
+    const Raw stranger(hub, b->address());
     std::mt19937 random(7);
     for (int i = 0; i < 200; ++i) {
         Wire invented = seen.front();
         for (int changes = 0; changes < 3; ++changes)
             invented.header[random() % invented.header.size()] ^= static_cast<std::byte>(1 + random() % 255);
-        ASSERT_EQ(stranger->post(*there, invented.header, invented.payload), Status::ok);
-        ASSERT_EQ(stranger->post(*there, seen.front().header, seen.front().payload), Status::ok);
+        stranger.say(invented);
+        stranger.say(seen.front());
         b->progress();
     }
     tap_a->tap = nullptr;
@@ -257,6 +272,65 @@ TEST_F(Encrypted, InventedMessagesHarmNobody) {
     EXPECT_TRUE(at_b.lost.empty());
     ASSERT_EQ(a->post(*to_b, make_payload(2, 8), {}), Status::ok);
     EXPECT_TRUE(arrives(2));
+}
+
+// A peer without an endpoint to this side could not answer a question about a message that it has never sent.
+TEST_F(Encrypted, AForgedMessageDoesNotEndAOneWayConnection) {
+    Wire recorded;
+    tap_a->tap = [&](const Wire& wire) { recorded = wire; };
+    ASSERT_EQ(a->post(*to_b, make_payload(1, 8), make_payload(1, 8)), Status::ok);
+    ASSERT_TRUE(arrives(1));
+    a->disconnect(to_b);
+    const Raw stranger(hub, b->address());
+    for (std::size_t at = 0; at < recorded.header.size(); ++at) {
+        Wire forged = recorded;
+        forged.header[at] ^= std::byte{1};
+        stranger.say(forged);
+        stranger.say(recorded);
+        b->progress();
+    }
+    pump_for(1500ms);  // longer than the time after which a peer is lost
+    EXPECT_TRUE(at_b.lost.empty());
+    ASSERT_EQ(b->post(*to_a, make_payload(2, 8), {}), Status::ok);
+    EXPECT_TRUE(pump({a.get(), b.get()}, [&] { return at_a.messages.size() == 1; }));
+}
+
+// The genuine message comes after one that has its header and another payload.
+TEST_F(Encrypted, AForgedPayloadTakesNoNumber) {
+    const Raw stranger(hub, b->address());
+    tap_a->tap = [&](const Wire& wire) {
+        Wire forged = wire;
+        forged.payload.front() ^= std::byte{1};
+        stranger.say(forged);
+        b->progress();
+    };
+    ASSERT_EQ(a->post(*to_b, make_payload(1, 8), make_payload(1, 8)), Status::ok);
+    ASSERT_TRUE(arrives(1));
+    EXPECT_EQ(at_b.messages.front().data, make_payload(1, 8));
+    pump_for(50ms);
+    EXPECT_TRUE(at_b.lost.empty());
+}
+
+// Public keys are seen on the network. Only an address admits.
+TEST_F(Encrypted, AStrangerThatKnowsTheKeyAloneIsRefused) {
+    const Bytes whole = b->address();
+    encrypted::Address address;
+    std::string problem;
+    ASSERT_EQ(encrypted::decode(whole, address, problem), Status::ok) << problem;
+    EXPECT_NE(address.admission, encrypted::Admission{});
+    address.admission.front() ^= std::byte{1};
+    Tapped* tapped = nullptr;
+    const auto stranger = make(&tapped);
+    Endpoint* there = nullptr;
+    ASSERT_EQ(stranger->connect(encrypted::encode(address), &there), Status::ok);
+    Bytes seen;
+    tap_a->tap = [&](const Wire& wire) { seen = wire.header; };
+    ASSERT_EQ(stranger->post(*there, make_payload(1, 8), make_payload(1, 8)), Status::ok);
+    ASSERT_EQ(a->post(*to_b, make_payload(2, 8), {}), Status::ok);
+    ASSERT_TRUE(arrives(1));
+    EXPECT_EQ(at_b.messages.front().header, make_payload(2, 8));
+    const Bytes admission(address.admission.begin() + 8, address.admission.begin() + 16);
+    EXPECT_FALSE(contains(seen, admission));
 }
 
 TEST_F(Encrypted, AChangedPayloadEndsTheConnection) {
@@ -278,8 +352,10 @@ TEST_F(Encrypted, AChangedPayloadEndsTheConnection) {
         if (!wire.payload.empty()) wire.payload.front() ^= std::byte{1};
     };
     ASSERT_EQ(a->post(*to_b, make_payload(1, 8), make_payload(1, 100)), Status::ok);
-    ASSERT_TRUE(pump({a.get(), b.get()}, [&] { return !at_b.lost.empty(); }));
-    EXPECT_EQ(at_b.messages.size(), 1u);
+    ASSERT_EQ(a->post(*to_b, make_payload(2, 8), {}), Status::ok);  // shows that one is missing
+    ASSERT_TRUE(pump(
+        {a.get(), b.get()}, [&] { return !at_b.lost.empty(); }, 10s));
+    EXPECT_EQ(at_b.messages.size(), 2u);
 }
 
 // A peer that is met again begins anew; what was recorded of it before is still refused.
@@ -341,6 +417,37 @@ TEST_F(Encrypted, ServesManyStrangers) {
     EXPECT_TRUE(arrives(1002));
 }
 
+// More peers come than this side keeps keys for. What was recorded of one before stays refused, and that one
+// sends on.
+TEST_F(Encrypted, RecordedMessagesStayRefusedAfterManyPeers) {
+    Tapped* tapped = nullptr;
+    const auto early = make(&tapped);
+    Recorder at_early;
+    early->set_handler(&at_early);
+    Endpoint* from_early = nullptr;
+    ASSERT_EQ(early->connect(b->address(), &from_early), Status::ok);
+    Wire recorded;
+    tapped->tap = [&](const Wire& wire) { recorded = wire; };
+    ASSERT_EQ(early->post(*from_early, make_payload(1, 8), make_payload(1, 8)), Status::ok);
+    ASSERT_TRUE(arrives(1));
+    tapped->tap = nullptr;
+    for (std::size_t i = 2; i <= 8194; ++i) {
+        Tapped* own = nullptr;
+        const auto one = make(&own);
+        Endpoint* there = nullptr;
+        ASSERT_EQ(one->connect(b->address(), &there), Status::ok);
+        ASSERT_EQ(one->post(*there, make_payload(i, 8), {}), Status::ok);
+        b->progress();
+        ASSERT_EQ(at_b.messages.size(), i);
+    }
+    Raw(hub, b->address()).say(recorded);
+    ASSERT_EQ(early->post(*from_early, make_payload(2, 8), {}), Status::ok);
+    ASSERT_TRUE(arrives(8195));
+    EXPECT_EQ(at_b.messages.back().header, make_payload(2, 8));
+    pump_for(50ms);
+    EXPECT_EQ(at_b.messages.size(), 8195u);
+}
+
 // A doubt does not outlive the connections of its peer.
 TEST_F(Encrypted, DoubtsEndWithTheirConnections) {
     tap_a->tap = [](Wire& wire) { wire.header.back() ^= std::byte{1}; };
@@ -370,10 +477,14 @@ TEST(EncryptionKeys, AgreeAndNoticeChanges) {
     for (const Cipher cipher : {Cipher::chacha20_poly1305, Cipher::aes256_gcm}) {
         if ((ciphers_here() & static_cast<std::uint8_t>(cipher)) == 0) continue;
         SCOPED_TRACE(name_of(cipher));
-        const CipherKey here(one, cipher, Use::payload, mine.public_key(), yours.public_key());
-        const CipherKey there(one, cipher, Use::payload, mine.public_key(), yours.public_key());
-        const CipherKey otherwise(one, cipher, Use::payload, yours.public_key(), mine.public_key());
-        const CipherKey header(one, cipher, Use::header, mine.public_key(), yours.public_key());
+        const Admission& admission = yours.admission();
+        const CipherKey here(one, admission, cipher, Use::payload, mine.public_key(), yours.public_key());
+        const CipherKey there(one, admission, cipher, Use::payload, mine.public_key(), yours.public_key());
+        const CipherKey otherwise(one, admission, cipher, Use::payload, yours.public_key(),
+                                  mine.public_key());
+        const CipherKey header(one, admission, cipher, Use::header, mine.public_key(), yours.public_key());
+        const CipherKey stranger(one, mine.admission(), cipher, Use::payload, mine.public_key(),
+                                 yours.public_key());
         for (std::size_t bytes : {0ul, 1ul, 15ul, 16ul, 17ul, 4096ul, 100001ul}) {
             const Bytes plain = make_payload(bytes, bytes), covered = make_payload(1, 72);
             Bytes secret(bytes), again(bytes);
@@ -385,6 +496,7 @@ TEST(EncryptionKeys, AgreeAndNoticeChanges) {
             EXPECT_FALSE(there.decrypt({2, 2}, secret, again.data(), covered, tag));
             EXPECT_FALSE(otherwise.decrypt({1, 2}, secret, again.data(), covered, tag));
             EXPECT_FALSE(header.decrypt({1, 2}, secret, again.data(), covered, tag));
+            EXPECT_FALSE(stranger.decrypt({1, 2}, secret, again.data(), covered, tag));
             EXPECT_FALSE(there.decrypt({1, 2}, secret, again.data(), std::span(covered).first(71), tag));
             again = secret;
             EXPECT_TRUE(there.decrypt({1, 2}, again, again.data(), covered, tag)) << "in place";
@@ -411,6 +523,28 @@ TEST(ReplayWindows, AcceptEachNumberOnce) {
     }
     EXPECT_TRUE(window.has_all(numbers.size()));
     EXPECT_FALSE(window.has_all(numbers.size() + 1));
+}
+
+TEST(ReplayWindows, RefuseTheSameWhenTheyHaveGivenTheirMemoryBack) {
+    using encrypted::ReplayWindow;
+    ReplayWindow complete;
+    for (const std::uint64_t number : {0, 2, 1})
+        EXPECT_TRUE(complete.take(number));
+    complete.shrink();
+    EXPECT_TRUE(complete.has_all(3));
+    EXPECT_FALSE(complete.take(2));
+    EXPECT_TRUE(complete.take(4));
+    EXPECT_FALSE(complete.take(4));
+    EXPECT_TRUE(complete.take(3));
+    EXPECT_TRUE(complete.has_all(5));
+    ReplayWindow gaps;
+    for (const std::uint64_t number : {0, 5, 9})
+        EXPECT_TRUE(gaps.take(number));
+    gaps.shrink();
+    EXPECT_FALSE(gaps.take(9));
+    EXPECT_FALSE(gaps.take(4)) << "too old now";
+    EXPECT_FALSE(gaps.has_all(10));
+    EXPECT_TRUE(gaps.take(10));
 }
 
 TEST(ReplayWindows, KnowWhatIsMissing) {

@@ -11,33 +11,42 @@ void EncryptedTransport::on_message(const Incoming& message) {
     Clear clear;
     const bool decoded = decode(message.header, clear);
     std::shared_ptr<Peer> peer = decoded ? peer_of(clear.sender) : nullptr;
+    const bool grows = peer != nullptr && peer->endpoints == 0 && peer->is_small();
     const Keys* const keys = peer != nullptr ? peer->from_it(clear.cipher) : nullptr;
     std::array<std::byte, max_header> header;
+    // Whoever sends something that is refused here has not shown that it has the key: it changes nothing.
     const char* problem = nullptr;
-    std::size_t bytes = 0;
-    if (keys == nullptr) {
+    if (keys == nullptr)
         problem = "it is not encrypted";
-    } else {
-        bytes = message.header.size() - clear_bytes - tag_bytes;
-        Tag tag;
-        std::ranges::copy(message.header.last(tag_bytes), tag.begin());
-        if (!keys->header.decrypt(clear.nonce, message.header.subspan(clear_bytes, bytes), header.data(),
-                                  covered_by_tag(message.header, message.bytes), tag))
-            problem = "it was changed, or is not from whom it says";
-        else if (!peer->take(clear.nonce))
-            problem = "it has come before";
-    }
+    else if (!open(message, clear, *keys, header))
+        problem = "it was changed, or is not from whom it says";
+    else if (!keep(peer))
+        problem = "too many peers have come already";
+    else if (!peer->take(clear.nonce))
+        problem = "it has come before";
+    if (grows && peers_.contains(clear.sender)) has_grown();
     if (problem != nullptr) {
         if (message.rendezvous != nullptr) below_->discard(message.rendezvous);
-        refuse(problem, clear.sender);
-        if (peer != nullptr && peer->endpoints > 0) doubt(peer);
-        return;
+        return refuse(problem, clear.sender);
     }
-    // Only now is the sender known to have this key.
-    if (peers_.try_emplace(clear.sender, peer).second) forget_strangers();
     if (const Position here{clear.nonce.stream, clear.nonce.number}; !peer->has_all(here.stream, here.next))
         doubt(peer, here);
-    deliver(message, std::span(header).first(bytes), clear, peer, *keys);
+    const std::size_t bytes = message.header.size() - clear_bytes - tag_bytes;
+    deliver(message, std::span(header).first(bytes), clear, peer);
+}
+
+bool EncryptedTransport::open(const Incoming& message, const Clear& clear, const Keys& keys,
+                              std::span<std::byte> header) {
+    const std::size_t bytes = message.header.size() - clear_bytes - tag_bytes;
+    Tag tag;
+    std::ranges::copy(message.header.last(tag_bytes), tag.begin());
+    if (!keys.header.decrypt(clear.nonce, message.header.subspan(clear_bytes, bytes), header.data(),
+                             covered_by_tag(message.header, message.bytes), tag))
+        return false;
+    if (message.rendezvous != nullptr || message.bytes == 0) return true;
+    if (opened_.size() < message.bytes) opened_.resize(message.bytes);
+    return keys.payload.decrypt(clear.nonce, {message.data, message.bytes}, opened_.data(), {},
+                                clear.payload);
 }
 
 void EncryptedTransport::refuse(const char* why, const PublicKey& sender) {
@@ -48,7 +57,7 @@ void EncryptedTransport::refuse(const char* why, const PublicKey& sender) {
 }
 
 void EncryptedTransport::deliver(const Incoming& message, std::span<const std::byte> header,
-                                 const Clear& clear, const std::shared_ptr<Peer>& peer, const Keys& keys) {
+                                 const Clear& clear, const std::shared_ptr<Peer>& peer) {
     if (clear.kind != Kind::message) {
         if (message.rendezvous != nullptr) below_->discard(message.rendezvous);
         return clear.kind == Kind::question ? answer(*peer) : on_answer(*peer, header);
@@ -68,14 +77,7 @@ void EncryptedTransport::deliver(const Incoming& message, std::span<const std::b
         arrival->bytes = message.bytes;
         plain.rendezvous = arrival;
     } else {
-        plain.data = message.data;
-        if (message.bytes > 0) {
-            if (opened_.size() < message.bytes) opened_.resize(message.bytes);
-            if (!keys.payload.decrypt(clear.nonce, {message.data, message.bytes}, opened_.data(), {},
-                                      clear.payload))
-                return lose(*peer, "a payload from it was changed");
-            plain.data = opened_.data();
-        }
+        plain.data = message.bytes > 0 ? opened_.data() : message.data;
     }
     if (handler_ != nullptr) return handler_->on_message(plain);
     if (plain.rendezvous != nullptr) discard(plain.rendezvous);

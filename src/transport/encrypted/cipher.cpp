@@ -58,18 +58,20 @@ Tag digest_of(std::span<const std::byte> bytes) {
 KeyPair::KeyPair() {
     sodium::start();
     crypto_box_keypair(sodium::out(public_), sodium::out(secret_));
+    randombytes_buf(admission_.data(), admission_.size());
 }
 
 KeyPair::~KeyPair() {
     sodium_memzero(secret_.data(), secret_.size());
+    sodium_memzero(admission_.data(), admission_.size());
 }
 
 bool KeyPair::agree(const PublicKey& peer, SharedKey& shared) const {
     return crypto_scalarmult(sodium::out(shared), sodium::in(secret_), sodium::in(peer)) == 0;
 }
 
-CipherKey::CipherKey(const SharedKey& shared, Cipher cipher, Use use, const PublicKey& from,
-                     const PublicKey& to)
+CipherKey::CipherKey(const SharedKey& shared, const Admission& admission, Cipher cipher, Use use,
+                     const PublicKey& from, const PublicKey& to)
     : cipher_(cipher) {
     static_assert(schedule_bytes == sizeof(crypto_aead_aes256gcm_state));
     constexpr std::string_view label = "offpath encrypted transport";
@@ -77,8 +79,9 @@ CipherKey::CipherKey(const SharedKey& shared, Cipher cipher, Use use, const Publ
     crypto_generichash_state state;
     crypto_generichash_init(&state, sodium::in(shared), shared.size(), key_.size());
     for (const std::span<const std::byte> part :
-         {std::as_bytes(std::span(label)), std::span<const std::byte>(choice),
-          std::span<const std::byte>(from), std::span<const std::byte>(to)})
+         {std::as_bytes(std::span(label)), std::span<const std::byte>(admission),
+          std::span<const std::byte>(choice), std::span<const std::byte>(from),
+          std::span<const std::byte>(to)})
         crypto_generichash_update(&state, sodium::in(part), part.size());
     crypto_generichash_final(&state, sodium::out(key_), key_.size());
     sodium_memzero(&state, sizeof state);

@@ -15,6 +15,9 @@ constexpr std::size_t tag_bytes = 16;
 using Tag = std::array<std::byte, tag_bytes>;
 using PublicKey = std::array<std::byte, 32>;
 using SharedKey = std::array<std::byte, 32>;
+// A random number of a receiver, part of its address and never sent with messages: only those who were given
+// the address can make a message that the receiver accepts.
+using Admission = std::array<std::byte, 32>;
 
 // The values are bits.
 enum class Cipher : std::uint8_t { chacha20_poly1305 = 1, aes256_gcm = 2 };
@@ -41,12 +44,14 @@ class KeyPair {
     KeyPair(const KeyPair&) = delete;
     KeyPair& operator=(const KeyPair&) = delete;
     const PublicKey& public_key() const { return public_; }
+    const Admission& admission() const { return admission_; }
     // The key that both sides compute. False: the peer's key is none that may be used.
     bool agree(const PublicKey& peer, SharedKey& shared) const;
 
   private:
     PublicKey public_{};
     std::array<std::byte, 32> secret_{};
+    Admission admission_{};
 };
 
 // What a key encrypts. Each use has a key of its own.
@@ -54,7 +59,9 @@ enum class Use : std::uint8_t { header = 1, payload = 2 };
 
 class CipherKey {
   public:
-    CipherKey(const SharedKey& shared, Cipher cipher, Use use, const PublicKey& from, const PublicKey& to);
+    // `admission`: that of the receiver, `to`.
+    CipherKey(const SharedKey& shared, const Admission& admission, Cipher cipher, Use use,
+              const PublicKey& from, const PublicKey& to);
     ~CipherKey();
     CipherKey(const CipherKey&) = delete;
     CipherKey& operator=(const CipherKey&) = delete;

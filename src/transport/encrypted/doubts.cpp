@@ -1,7 +1,8 @@
-// Somebody on the network can change, feign and drop messages. One that was feigned harms nobody. One that
-// was changed or dropped is missing, and whoever waits for it would wait for ever. This side cannot see which
-// of them it was, and messages that overtake others leave gaps, too. So it asks the peer for the numbers of
-// what it has sent: at once after a message that cannot be right, and after some time because of a gap.
+// Somebody on the network can change, feign and drop messages. A message that was changed or feigned is
+// refused, and has no other effect. One that was changed or dropped is missing, and whoever waits for it
+// would wait for ever. The next authentic message shows the gap. Messages that overtake others leave gaps,
+// too. So after some time this side asks the peer for the numbers of what it has sent. If no other message
+// comes, the layers above ask (docs/daemon.md, Silence), and the answer shows the gap.
 #include "base/clock.h"
 #include "base/little_endian.h"
 #include "base/log.h"
@@ -31,9 +32,8 @@ void EncryptedTransport::say(EncryptedEndpoint& to, Kind kind, std::span<const s
 
 void EncryptedTransport::doubt(const std::shared_ptr<Peer>& peer, const Position& gap) {
     if (lost_after_ns() == UINT64_MAX || endpoint_to(*peer) == nullptr) return;
-    auto known = std::ranges::find(doubts_, peer, &Doubt::peer);
-    if (known == doubts_.end()) known = doubts_.insert(doubts_.end(), Doubt{peer, now_ns(), gap, {}, {}, {}});
-    if (gap.next == 0 && !known->asked) ask(*known);
+    const auto known = std::ranges::find(doubts_, peer, &Doubt::peer);
+    if (known == doubts_.end()) doubts_.push_back(Doubt{peer, now_ns(), gap, {}, {}, {}});
 }
 
 bool EncryptedTransport::ask(Doubt& doubt) {

@@ -16,10 +16,12 @@ namespace {
 
 // Larger buffers are not kept for the next message.
 constexpr std::size_t most_kept_bytes = std::size_t{1} << 20;
-// Peers to which no endpoint leads: proxies that send here and get no answer. More are forgotten, the least
-// recently used first. One that was forgotten, and to which this side then connects, counts as lost, because
-// its first messages seem to be missing. So there is room for those of a large job.
-constexpr std::size_t max_strangers = 8192;
+// Peers to which no endpoint leads, such as proxies that send here and get no answer. The memory of the less
+// recently used half is given back each time so many have taken some.
+constexpr std::size_t max_large = 8192;
+// All peers. They are kept as long as this transport, because a peer that is forgotten could be replayed.
+// When there are more, only those are accepted to which this side connects.
+constexpr std::size_t max_peers = std::size_t{1} << 18;
 
 }  // namespace
 
@@ -34,7 +36,7 @@ EncryptedTransport::~EncryptedTransport() {
 
 std::vector<std::byte> EncryptedTransport::address() const {
     const std::vector<std::byte> below = below_->address();
-    return encode(Address{ciphers_here(), keys_.public_key(), below});
+    return encode(Address{ciphers_here(), keys_.public_key(), keys_.admission(), below});
 }
 
 std::string EncryptedTransport::describe() const {
@@ -43,20 +45,28 @@ std::string EncryptedTransport::describe() const {
 
 std::shared_ptr<Peer> EncryptedTransport::peer_of(const PublicKey& key) {
     const auto known = peers_.find(key);
-    std::shared_ptr<Peer> peer = known != peers_.end() ? known->second : Peer::make(keys_, key);
-    if (peer != nullptr) peer->last_use = ++uses_;
-    return peer;
+    return known != peers_.end() ? known->second : Peer::make(keys_, key);
 }
 
-void EncryptedTransport::forget_strangers() {
-    if (peers_.size() <= max_strangers) return;
-    const auto is_stranger = [](const auto& entry) { return entry.second->endpoints == 0; };
-    if (static_cast<std::size_t>(std::ranges::count_if(peers_, is_stranger)) <= max_strangers) return;
-    auto oldest = peers_.end();
-    for (auto at = peers_.begin(); at != peers_.end(); ++at)
-        if (is_stranger(*at) && (oldest == peers_.end() || at->second->last_use < oldest->second->last_use))
-            oldest = at;
-    peers_.erase(oldest);
+bool EncryptedTransport::keep(const std::shared_ptr<Peer>& peer) {
+    if (!peers_.contains(peer->key())) {
+        if (peers_.size() >= max_peers) return false;
+        peers_.emplace(peer->key(), peer);
+    }
+    peer->last_use = ++uses_;
+    return true;
+}
+
+void EncryptedTransport::has_grown() {
+    if (++grown_ < max_large) return;
+    std::vector<Peer*> large;
+    for (const auto& [key, peer] : peers_)
+        if (peer->endpoints == 0 && !peer->is_small()) large.push_back(peer.get());
+    std::ranges::sort(large, {}, &Peer::last_use);
+    large.resize(large.size() - std::min(large.size(), max_large / 2));
+    for (Peer* const peer : large)
+        peer->shrink();
+    grown_ = max_large / 2;
 }
 
 Status EncryptedTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoint) {
@@ -74,10 +84,11 @@ Status EncryptedTransport::connect(std::span<const std::byte> bytes, Endpoint** 
     }
     auto made = std::make_unique<EncryptedEndpoint>();
     if (status = below_->connect(address.below, &made->below); status != Status::ok) return status;
-    peer->learn(address.ciphers);
+    peer->learn(address.ciphers, address.admission);
     ++peer->endpoints;
     made->peer = peer;
     made->stream = ++streams_;
+    peer->last_use = ++uses_;
     peers_.insert_or_assign(address.key, std::move(peer));
     *endpoint = made.get();
     endpoints_.push_back(std::move(made));
@@ -88,11 +99,12 @@ void EncryptedTransport::disconnect(Endpoint* endpoint) {
     EncryptedEndpoint& gone = ours(*endpoint);
     if (gone.below != nullptr) below_->disconnect(std::exchange(gone.below, nullptr));
     // A question may stay without an answer now.
-    if (--gone.peer->endpoints == 0)
+    if (--gone.peer->endpoints == 0) {
         std::erase_if(doubts_, [&](const Doubt& each) { return each.peer == gone.peer; });
+        has_grown();
+    }
     std::erase(losses_, &gone);
     std::erase_if(endpoints_, [&](const auto& each) { return each.get() == &gone; });
-    forget_strangers();
 }
 
 std::span<const std::byte> EncryptedTransport::encrypt(EncryptedEndpoint& to, Kind kind,

@@ -2,14 +2,16 @@
 // encrypted. It is for networks on which strangers can read or change packets.
 //
 // Each transport has a key pair of its own. Its address names the public key, so two transports that connect
-// share a key that nobody else can compute, without a handshake. Whoever hands the addresses out is trusted:
-// the bootstrap of the job's ranks, or the handshake of a remote attach. Keys end with their transports.
+// share a key that nobody else can compute, without a handshake. The address also names a secret, without
+// which nobody can make a message that is accepted. Whoever hands the addresses out is trusted: the bootstrap
+// of the job's ranks, or the handshake of a remote attach. Keys end with their transports.
 //
 // A message that was changed, or that its peer has not sent, is dropped and logged, and so is one that comes
-// twice. If a message may be missing, this side asks the peer how much it has sent. If something is missing
-// and does not come within the time of OFFPATH_LOST_AFTER_S, the peer is lost. So a change on the network
-// never gives wrong data, and does not make anybody wait for ever. A payload that was changed makes the peer
-// lost at once; what fetch() has written then has no meaning.
+// twice. It changes nothing else. If the next message shows that one is missing, this side asks the peer how
+// much it has sent. If something is missing and does not come within the time of OFFPATH_LOST_AFTER_S, the
+// peer is lost. So a change on the network never gives wrong data, and does not make anybody wait for ever
+// who asks for a sign of life. A fetched payload that was changed makes the peer lost at once; what fetch()
+// has written then has no meaning.
 //
 // What is sent is copied once, as it is encrypted. What is fetched is decrypted in place. Memory must be
 // mapped (checks_memory is false). Sizes and times of messages remain visible.

@@ -12,7 +12,7 @@ namespace offpath::transport::encrypted {
 namespace {
 
 constexpr char magic[4] = {'O', 'F', 'E', 'N'};
-constexpr std::size_t fixed_bytes = 4 + 1 + 1 + 2 + sizeof(PublicKey);
+constexpr std::size_t fixed_bytes = 4 + 1 + 1 + 2 + sizeof(PublicKey) + sizeof(Admission);
 constexpr std::size_t sender_at = 16, payload_tag_at = 48;
 
 }  // namespace
@@ -63,6 +63,7 @@ std::vector<std::byte> encode(const Address& address) {
     append_little(bytes, address.ciphers, 1);
     append_little(bytes, 0, 2);
     bytes.insert(bytes.end(), address.key.begin(), address.key.end());
+    bytes.insert(bytes.end(), address.admission.begin(), address.admission.end());
     bytes.insert(bytes.end(), address.below.begin(), address.below.end());
     const Tag digest = digest_of(bytes);
     bytes.insert(bytes.end(), digest.begin(), digest.end());
@@ -87,6 +88,7 @@ Status decode(std::span<const std::byte> bytes, Address& address, std::string& p
     }
     address.ciphers = static_cast<std::uint8_t>(read_little(bytes, 5, 1));
     std::copy_n(bytes.begin() + 8, address.key.size(), address.key.begin());
+    std::copy_n(bytes.begin() + 8 + sizeof(PublicKey), address.admission.size(), address.admission.begin());
     address.below = bytes.subspan(fixed_bytes, bytes.size() - fixed_bytes - tag_bytes);
     return Status::ok;
 }

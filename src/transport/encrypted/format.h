@@ -1,7 +1,8 @@
 // The bytes of encrypted messages and of the addresses of encrypting transports. Little endian.
 //
 // Address: magic "OFEN", u8 version, u8 ciphers that the transport knows (bits of Cipher), u16 zero, its
-// public key (32 bytes), the address of the transport below, and a digest of all that (16).
+// public key (32 bytes), its admission (32), the address of the transport below, and a digest of all that
+// (16).
 //
 // Message: the header that the transport below carries begins with a clear part: u8 version, u8 kind, u8
 // cipher, u8 zero, u32 stream, u64 number in the stream, the sender's public key (32), the payload's tag (16;
@@ -24,7 +25,7 @@
 
 namespace offpath::transport::encrypted {
 
-constexpr std::uint8_t format_version = 1;
+constexpr std::uint8_t format_version = 2;
 
 enum class Kind : std::uint8_t { message = 1, question, answer };
 
@@ -49,6 +50,7 @@ std::array<std::byte, clear_bytes + 8> covered_by_tag(std::span<const std::byte>
 struct Address {
     std::uint8_t ciphers = 0;
     PublicKey key{};
+    Admission admission{};
     std::span<const std::byte> below;
 };
 bool is_address(std::span<const std::byte> bytes);

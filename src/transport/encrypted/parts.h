@@ -74,7 +74,7 @@ class EncryptedTransport final : public Transport, Handler {
     struct Doubt {
         std::shared_ptr<Peer> peer;
         std::uint64_t since_ns = 0;
-        Position gap;  // not all messages before this one have come; without `next`: something was changed
+        Position gap;  // not all messages before this one have come
         bool asked = false, answered = false;
         std::vector<Position> positions;  // what the peer says that it has sent
     };
@@ -94,17 +94,22 @@ class EncryptedTransport final : public Transport, Handler {
     void give_back(Sending* sending);
 
     std::shared_ptr<Peer> peer_of(const PublicKey& key);
-    void forget_strangers();
+    // Remembers a peer whose message was authentic. False: there are too many.
+    bool keep(const std::shared_ptr<Peer>& peer);
+    // A peer to which no endpoint leads has taken memory for keys.
+    void has_grown();
     void refuse(const char* why, const PublicKey& sender);
+    // Decrypts the header, and a payload that came with it into opened_. False: one of them is not authentic.
+    bool open(const Incoming& message, const Clear& clear, const Keys& keys, std::span<std::byte> header);
     void deliver(const Incoming& message, std::span<const std::byte> header, const Clear& clear,
-                 const std::shared_ptr<Peer>& peer, const Keys& keys);
+                 const std::shared_ptr<Peer>& peer);
     Status decrypt(Arrival& arrival);
     static void on_fetched(Completion* arrival, Status status);
     void give_back(Arrival* arrival);
 
     EncryptedEndpoint* endpoint_to(const Peer& peer);
     void say(EncryptedEndpoint& to, Kind kind, std::span<const std::byte> header);
-    void doubt(const std::shared_ptr<Peer>& peer, const Position& gap = {});
+    void doubt(const std::shared_ptr<Peer>& peer, const Position& gap);
     // False: there is no way to ask.
     bool ask(Doubt& doubt);
     void answer(const Peer& peer);
@@ -120,6 +125,7 @@ class EncryptedTransport final : public Transport, Handler {
     std::vector<std::unique_ptr<EncryptedEndpoint>> endpoints_;
     std::map<PublicKey, std::shared_ptr<Peer>> peers_;
     std::uint64_t uses_ = 0;
+    std::size_t grown_ = 0;  // calls of has_grown() that may have left something to give back
     std::uint32_t streams_ = 0;
     FreeList<Sending> sending_;
     FreeList<Arrival> arrivals_;

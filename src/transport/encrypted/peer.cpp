@@ -7,23 +7,34 @@
 namespace offpath::transport::encrypted {
 
 std::shared_ptr<Peer> Peer::make(const KeyPair& own, const PublicKey& key) {
-    std::shared_ptr<Peer> made(new Peer(own.public_key(), key));
+    std::shared_ptr<Peer> made(new Peer(own, key));
     return own.agree(key, made->shared_) ? made : nullptr;
 }
 
 Peer::~Peer() {
     sodium_memzero(shared_.data(), shared_.size());
+    sodium_memzero(own_admission_.data(), own_admission_.size());
+    sodium_memzero(admission_.data(), admission_.size());
 }
 
-void Peer::learn(std::uint8_t ciphers) {
+void Peer::learn(std::uint8_t ciphers, const Admission& admission) {
     const Cipher best = best_of(ciphers & ciphers_here());
-    if (best == cipher_) return;
+    if (best == cipher_ && admission == admission_) return;
     cipher_ = best;
+    admission_ = admission;
     to_it_.reset();
 }
 
+void Peer::shrink() {
+    to_it_.reset();
+    from_chacha_.reset();
+    from_aes_.reset();
+    for (Stream& stream : streams_)
+        stream.window.shrink();
+}
+
 const Keys& Peer::to_it() {
-    if (to_it_ == nullptr) to_it_ = std::make_unique<Keys>(shared_, cipher_, own_, key_);
+    if (to_it_ == nullptr) to_it_ = std::make_unique<Keys>(shared_, admission_, cipher_, own_, key_);
     return *to_it_;
 }
 
@@ -32,7 +43,7 @@ const Keys* Peer::from_it(Cipher cipher) {
     if (cipher != Cipher::chacha20_poly1305 && cipher != Cipher::aes256_gcm) return nullptr;
     if ((known & ciphers_here()) == 0) return nullptr;
     std::unique_ptr<Keys>& keys = cipher == Cipher::aes256_gcm ? from_aes_ : from_chacha_;
-    if (keys == nullptr) keys = std::make_unique<Keys>(shared_, cipher, key_, own_);
+    if (keys == nullptr) keys = std::make_unique<Keys>(shared_, own_admission_, cipher, key_, own_);
     return keys.get();
 }
 

@@ -13,8 +13,10 @@ namespace offpath::transport::encrypted {
 
 // The keys of one direction with one cipher.
 struct Keys {
-    Keys(const SharedKey& shared, Cipher cipher, const PublicKey& from, const PublicKey& to)
-        : header(shared, cipher, Use::header, from, to), payload(shared, cipher, Use::payload, from, to) {}
+    Keys(const SharedKey& shared, const Admission& admission, Cipher cipher, const PublicKey& from,
+         const PublicKey& to)
+        : header(shared, admission, cipher, Use::header, from, to),
+          payload(shared, admission, cipher, Use::payload, from, to) {}
     CipherKey header, payload;
 };
 
@@ -27,12 +29,15 @@ class Peer {
     Peer& operator=(const Peer&) = delete;
 
     const PublicKey& key() const { return key_; }
-    // Which ciphers the peer knows, from its address.
-    void learn(std::uint8_t ciphers);
+    // From its address: which ciphers the peer knows, and what admits messages to it.
+    void learn(std::uint8_t ciphers, const Admission& admission);
     Cipher cipher() const { return cipher_; }  // of what is sent to it
     const Keys& to_it();                       // of cipher()
     // Null: this process does not know that cipher.
     const Keys* from_it(Cipher cipher);
+    // Gives the memory of keys and windows back. It stays known which messages have come.
+    void shrink();
+    bool is_small() const { return to_it_ == nullptr && from_chacha_ == nullptr && from_aes_ == nullptr; }
 
     // True: the message has not come before. It counts as come from now on.
     bool take(const Nonce& nonce);
@@ -43,7 +48,8 @@ class Peer {
     std::uint64_t last_use = 0;  // counts uses of all peers
 
   private:
-    Peer(const PublicKey& own, const PublicKey& key) : own_(own), key_(key) {}
+    Peer(const KeyPair& own, const PublicKey& key)
+        : own_(own.public_key()), key_(key), own_admission_(own.admission()) {}
 
     // A peer has a stream for each of its endpoints. Of those that it does not use any more, the oldest are
     // forgotten, and nothing more is accepted from them.
@@ -55,6 +61,7 @@ class Peer {
     static constexpr std::size_t max_streams = 8;
 
     PublicKey own_, key_;
+    Admission own_admission_, admission_{};
     SharedKey shared_{};
     Cipher cipher_ = Cipher::chacha20_poly1305;
     std::unique_ptr<Keys> to_it_, from_chacha_, from_aes_;
