@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "proxy/traced.h"
+#include "transport/encrypted/format.h"
 #include "transport/tcp/address.h"
 
 #include <algorithm>
@@ -89,9 +90,14 @@ void DirectPort::on_handshake(std::uint32_t path, std::span<const std::byte> pay
 
 void DirectPort::on_call(std::uint32_t path, const control::DirectCall& call) {
     // Answer only over the connection that the caller has made.
+    std::span<const std::byte> plain = call.address;
+    transport::encrypted::Address encrypted;
     transport::tcp::Address address;
     std::string problem;
-    if (transport::tcp::decode(call.address, address, problem) != Status::ok || address.port != 0) {
+    if (transport::encrypted::is_address(plain) &&
+        transport::encrypted::decode(plain, encrypted, problem) == Status::ok)
+        plain = encrypted.below;
+    if (transport::tcp::decode(plain, address, problem) != Status::ok || address.port != 0) {
         log::warn(Code::malformed, "a caller named no address that he could have: {}", problem);
         return;
     }

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -72,12 +73,17 @@ struct ByOwnProxy {
     offpath_place_t place;
 };
 
-// Runs `body` on ranks that use two proxies.
+// Runs `body` on ranks that use two proxies. Their direct paths are encrypted if they shall be, and only
+// then.
 inline bool on_two_proxies(std::uint32_t ranks, const Job::Body& body,
-                           offpath_threads_t threads = OFFPATH_THREADS_SINGLE) {
+                           offpath_threads_t threads = OFFPATH_THREADS_SINGLE, bool encrypt = false) {
     TemporaryDirectory directory;
-    DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "on"});
-    const bool well = daemon.ready() && all_right(ranks, directory.path(), body, threads);
+    std::vector<std::string> options{"--proxies", "2", "--direct", "on"};
+    if (encrypt) options.emplace_back("--encrypt");
+    DaemonProcess daemon(directory.path(), options);
+    bool well = daemon.ready() && all_right(ranks, directory.path(), body, threads);
+    static const std::regex encrypted("direct: .*, encrypted \\(");
+    well = well && std::regex_search(daemon.log(), encrypted) == encrypt;
     if (!well) ADD_FAILURE() << daemon.log();
     return well;
 }

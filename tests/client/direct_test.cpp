@@ -378,6 +378,35 @@ TEST_F(Direct, ThreadsShareAPath) {
         OFFPATH_THREADS_MULTIPLE);
 }
 
+// Fixture::open needs a direct path.
+TEST_F(Direct, MovesAndUpdatesEncrypted) {
+    const auto body = [](const Rank& me) {
+        Fixture f(me);
+        f.open(f.right);
+        constexpr std::uint64_t words = 32;
+        std::vector<std::uint64_t> sent(words), got(words);
+        for (std::uint64_t i = 0; i < words; ++i)
+            sent[i] = i << me.rank;
+        expect(offpath_direct_put(f.window, sent.data(), 8 * words, f.right, 4096), OFFPATH_OK, "put");
+        f.flush();
+        for (std::uint64_t i = 0; i < 100; ++i) {
+            expect(f.put(i, 64 + 8 * i), OFFPATH_OK, "put");
+            f.flush();
+        }
+        expect(offpath_direct_get(f.window, got.data(), 8 * words, f.right, 4096), OFFPATH_OK, "get");
+        require(got == sent, "what was put is there");
+        const std::uint64_t two = 2;
+        std::uint64_t was = 9;
+        expect(offpath_direct_update(f.window, OFFPATH_SUM, &two, &was, OFFPATH_UINT64, f.right, 8),
+               OFFPATH_OK, "update");
+        require(was == 0, "the value before");
+        me.barrier();
+        require(f.words()[1] == 2 && f.words()[8 + 99] == 99, "the values of the left one");
+        f.finish();
+    };
+    EXPECT_TRUE(on_two_proxies(2, body, OFFPATH_THREADS_SINGLE, true));
+}
+
 TEST_F(Direct, CanBeOff) {
     TemporaryDirectory directory;
     DaemonProcess daemon(directory.path(), {"--proxies", "2", "--direct", "off"});
