@@ -4,8 +4,10 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -16,6 +18,11 @@ INSTANTIATE_TEST_SUITE_P(Transports, Conformance,
                          testing::Values("loopback", "loopback_shuffled", "faulty", "tcp", "ucx_tcp",
                                          "ucx_shm", "ucx_any", "ucx_in_process", "encrypted_tcp",
                                          "encrypted_ucx_tcp", "encrypted_loopback_shuffled"),
+                         [](const auto& each) { return each.param; });
+
+class Streams : public Conformance {};
+INSTANTIATE_TEST_SUITE_P(Transports, Streams,
+                         testing::Values("tcp", "ucx_tcp", "encrypted_tcp", "encrypted_ucx_tcp"),
                          [](const auto& each) { return each.param; });
 
 TEST_P(Conformance, PostCarriesHeaderAndPayload) {
@@ -183,6 +190,49 @@ TEST_P(Conformance, RendezvousWaitsUntilFetched) {
         EXPECT_EQ(fetched[i].status, Status::ok);
         EXPECT_TRUE(holds_pattern(i, got[i].data(), bytes));
     }
+}
+
+// A byte stream takes megabytes at once. A small message that comes after them must not wait until the peer
+// has read them.
+TEST_P(Streams, SmallMessagesPassPushedPayload) {
+    constexpr std::size_t count = 64, bytes = 240 << 10;
+    const auto payload = make_payload(1, bytes);
+    // The receiver takes what does not come with its message.
+    std::deque<Counted> sent(count + 1), fetched;
+    std::deque<std::vector<std::byte>> landing;
+    std::size_t large = 0;
+    std::optional<std::size_t> large_before;
+    at_b.then = [&](const Incoming& message) {
+        if (message.bytes == 0) {
+            large_before = large;
+            return;
+        }
+        ++large;
+        if (message.rendezvous == nullptr) return;
+        landing.emplace_back(bytes);
+        fetched.emplace_back();
+        fetched.back().start(b->fetch(message.rendezvous, landing.back().data(), bytes, &fetched.back()));
+    };
+    const auto push = [&](std::size_t i) {
+        (void)a->push_bytes(*to_b);
+        sent[i].start(a->send(*to_b, Header{i, bytes}.view(), payload.data(), bytes, &sent[i]));
+    };
+    // Both sides are connected.
+    ASSERT_EQ(b->post(*to_a, Header{1, 0}.view(), {}), Status::ok);
+    ASSERT_TRUE(pump_both([&] { return at_a.messages.size() == 1; }));
+    push(count);
+    ASSERT_TRUE(pump_both([&] { return large == 1 && sent[count].done(); }));
+
+    for (std::size_t i = 0; i < count; ++i)
+        push(i);
+    for (unsigned quiet = 0; quiet < 1000;)
+        quiet = a->progress() == 0 ? quiet + 1 : 0;
+    ASSERT_EQ(a->post(*to_b, Header{1, 0}.view(), {}), Status::ok);
+    ASSERT_TRUE(pump_both([&] { return large_before.has_value() && large == count + 1; }));
+    EXPECT_LT(*large_before, count / 2);
+    ASSERT_TRUE(pump_both([&] { return std::ranges::all_of(sent, &Counted::done); }));
+    ASSERT_TRUE(pump_both([&] { return std::ranges::all_of(fetched, &Counted::done); }));
+    EXPECT_TRUE(std::ranges::all_of(sent, [](const Counted& each) { return each.status == Status::ok; }));
 }
 
 // A transport says up to which size pushing is better. Payload up to that size comes with its message.

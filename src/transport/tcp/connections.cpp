@@ -29,6 +29,7 @@ void set_up(int socket) {
         (void)setsockopt(socket, level, option, &value, sizeof value);
     };
     set(IPPROTO_TCP, TCP_NODELAY, 1);
+    set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent_bytes);
     const std::uint64_t limit_ns = lost_after_ns();
     set(IPPROTO_TCP, TCP_USER_TIMEOUT, limit_ns == UINT64_MAX ? 0 : static_cast<int>(limit_ns / 1'000'000));
     set(IPPROTO_TCP, TCP_SYNCNT, 2);

@@ -30,8 +30,21 @@ Sender::Node& Sender::add(std::span<const std::byte> header, const void* payload
     node.trailer_size = bytes > inline_bytes ? trailer_bytes : 0;
     node.status = Status::ok;
     node.completion = nullptr;
-    queue_.push_back(&node);
+    if (!node.small()) {
+        queue_.push_back(&node);
+        return node;
+    }
+    const bool bulk_has_begun = !queue_.empty() && !queue_.front()->small() && queue_.front()->sent > 0;
+    queue_.insert(queue_.begin() + static_cast<std::ptrdiff_t>(small_ + (bulk_has_begun ? 1 : 0)), &node);
+    ++small_;
     return node;
+}
+
+void Sender::take_front() {
+    Node* const node = queue_.front();
+    if (node->small()) --small_;
+    queue_.pop_front();
+    nodes_.give_back(node);
 }
 
 // Copies the payload, because the caller may reuse it.
@@ -139,8 +152,7 @@ bool Sender::write_some(std::vector<Over>& over) {
         rest -= taken;
         if (node.sent < node.total()) break;
         over.push_back({node.completion, node.status});
-        queue_.pop_front();
-        nodes_.give_back(&node);
+        take_front();
     }
     return true;
 }
@@ -148,11 +160,10 @@ bool Sender::write_some(std::vector<Over>& over) {
 void Sender::cancel(Status status, std::vector<Over>& over) {
     broken_ = true;
     socket_ = -1;
-    for (Node* node : queue_) {
-        over.push_back({node->completion, status});
-        nodes_.give_back(node);
+    while (!queue_.empty()) {
+        over.push_back({queue_.front()->completion, status});
+        take_front();
     }
-    queue_.clear();
 }
 
 }  // namespace offpath::transport::tcp

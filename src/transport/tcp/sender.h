@@ -1,7 +1,9 @@
-// Sender: the outgoing queue of one endpoint, in order. It writes at once while the socket accepts data;
-// flush() continues when the socket has room again. Source memory that is not mapped spoils its own message
-// only: zeros replace it, and the trailer reports the error. Ownership: its endpoint. Threads: as the
-// transport.
+// Sender: the outgoing queue of one endpoint. It writes at once while the socket accepts data; flush()
+// continues when the socket has room again. Small messages keep their order and pass all payloads above
+// inline_bytes that have not begun, so that what steers does not wait for bulk. The socket holds little that
+// it has not sent (unsent_bytes), because nothing passes that. Source memory that is not mapped spoils its
+// own message only: zeros replace it, and the trailer reports the error. Ownership: its endpoint. Threads: as
+// the transport.
 #pragma once
 
 #include "transport/free_list.h"
@@ -19,6 +21,9 @@ struct Over {
     Completion* completion = nullptr;
     Status status = Status::ok;
 };
+
+// The kernel takes more once less than half of this is unsent. A smaller value wakes the sender more often.
+constexpr int unsent_bytes = 256 << 10;
 
 class Sender {
   public:
@@ -57,19 +62,23 @@ class Sender {
         Status status = Status::ok;
         Completion* completion = nullptr;
         std::vector<std::byte> own;
+        bool small() const { return bytes <= inline_bytes; }
         std::size_t total() const { return head_bytes + bytes + trailer_size; }
         bool in_payload() const { return sent >= head_bytes && sent < head_bytes + bytes; }
     };
     static constexpr std::size_t max_pieces = 16;
     std::size_t gather(std::span<iovec, max_pieces> pieces) const;
     Node& add(std::span<const std::byte> header, const void* payload, std::size_t bytes);
+    void take_front();
     void keep_rest(Node& node);
     bool write_some(std::vector<Over>& over);
 
     int socket_ = -1;
     bool writable_ = false, broken_ = false, held_ = false;
     bool one_piece_ = false;  // write one piece at a time, to find the one that is not mapped
+    // The front may have begun. Small messages follow, then payloads that have not begun.
     std::deque<Node*> queue_;
+    std::size_t small_ = 0;  // small messages in the queue
     FreeList<Node> nodes_;
     std::vector<Over> at_once_;
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "transport/free_list.h"
+#include "transport/stream_pace.h"
 #include "transport/ucx/handles.h"
 #include "transport/ucx/process.h"
 #include "transport/ucx/tuning.h"
@@ -22,11 +23,15 @@ class UcxTransport;
 
 struct UcxEndpoint final : Endpoint {
     UcxTransport* owner = nullptr;
-    ucp_ep_h ep = nullptr;      // null when closed
-    Endpoint* local = nullptr;  // the endpoint in the process's hub, for a peer in this process
+    ucp_ep_h ep = nullptr;  // null when closed
+    // Over TCP, a second connection for payloads that do not fit a post. A socket holds megabytes, and what
+    // is small must not wait behind them. It is made for the first such payload; null: not yet, or closed.
+    ucp_ep_h bulk = nullptr;
+    std::vector<std::byte> worker;  // the address of the peer's UCX worker
+    Endpoint* local = nullptr;      // the endpoint in the process's hub, for a peer in this process
     ucs_status_t error = UCS_OK;
-    bool disconnected = false;  // delete it when UCX has released it
-    bool closing = false;
+    bool disconnected = false;   // delete it when UCX has released it
+    unsigned closing = 0;        // connections that UCX has not released yet
     std::size_t push_bytes = 0;  // cached result of the last query
     int pidfd = -1;              // watches the peer's process; -1: not possible
 };
@@ -120,9 +125,12 @@ class UcxTransport final : public Transport, Handler {
     static void on_closed(void* request, ucs_status_t status, void* endpoint);
 
     Status connect_local(std::span<const std::byte> address, Endpoint** endpoint);
+    ucs_status_t open(UcxEndpoint& endpoint, ucp_ep_h* made);
+    ucp_ep_h connection_for(UcxEndpoint& to, std::size_t bytes);
     bool goes_over_tcp(ucp_ep_h ep) const;
     void finish(Completion* completion, Status status);
     void close(UcxEndpoint& endpoint);
+    void close(UcxEndpoint& endpoint, ucp_ep_h connection);
     void closed(UcxEndpoint& endpoint);
     unsigned run_deferred();
     void find_dead_processes();
@@ -149,6 +157,7 @@ class UcxTransport final : public Transport, Handler {
     std::unique_ptr<Transport> local_;
     const Process self_ = this_process();
     ProcessWatch watch_;
+    StreamPace pace_;
     unsigned rounds_ = 0;
     bool only_streams_ = false;
     bool only_tcp_ = false;  // no other transport leads out of this process

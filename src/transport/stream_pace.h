@@ -1,0 +1,66 @@
+// StreamPace: how fast the sockets of a byte stream may hand their data to the network.
+//
+// Without a pace, the kernel lets a socket fill the queue of the network device with megabytes. The messages
+// of other sockets wait behind them, and with them those that steer: at 1 Gbit/s, 1 MiB takes 8 ms. A socket
+// whose data stand in a queue for more than a millisecond is therefore held to a little more than its network
+// delivers. The queue then shrinks to about a millisecond, and the link stays busy. A pace that has become
+// too slow grows by a quarter at each look, until it is gone.
+//
+// Threads: one.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace offpath::transport {
+
+constexpr std::uint64_t no_pace = UINT64_MAX;
+
+// What the kernel knows of a connection (TCP_INFO).
+struct StreamSample {
+    std::uint64_t now_ns = 0;
+    std::uint64_t acknowledged = 0;  // bytes, since the connection was made
+    bool outstanding = false;        // some bytes are not acknowledged
+    std::uint32_t rtt_us = 0, min_rtt_us = 0;
+};
+
+// The pace of one connection.
+class Pacer {
+  public:
+    // The pace after `sample`, in bytes per second.
+    std::uint64_t pace_after(const StreamSample& sample);
+
+  private:
+    StreamSample last_;
+    // What the network has delivered between two samples. A sender that did not run delivers less, so the
+    // largest value counts.
+    std::array<std::uint64_t, 16> rates_{};
+    std::size_t next_ = 0;
+    std::uint64_t pace_ = no_pace;
+};
+
+class StreamPace {
+  public:
+    // Looks at the TCP connections in the epoll set `epoll` and in the sets within it, unless it has done so
+    // a short time ago. To be called with each large payload that is sent.
+    void keep(int epoll);
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    struct Stream {
+        int socket = -1;
+        Pacer pacer;
+        std::uint64_t pace = no_pace;  // the socket's
+    };
+    void find_streams(int epoll);
+
+    std::vector<Stream> streams_;
+    std::vector<int> found_;
+    std::size_t next_ = 0;  // the streams take turns
+    Clock::time_point looked_{}, searched_{};
+};
+
+}  // namespace offpath::transport
