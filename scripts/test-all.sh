@@ -57,13 +57,18 @@ for part in "${parts[@]}"; do
         *)
             failed+=("$part")
             tail -n 200 "$log"
-            echo "== $part FAILED (all of its output: $log; alone: scripts/test-all.sh $part)"
+            echo "== $part FAILED with $code (all of its output: $log; alone: scripts/test-all.sh $part)"
             ;;
     esac
 done
 printf '\ntimes:\n'
 printf '%s\n' "${times[@]}"
 [ ${#skipped[@]} = 0 ] || { printf '\nskipped:\n' && printf '  %s\n' "${skipped[@]}"; }
-[ ${#failed[@]} = 0 ] || { printf '\nfailed:\n' && printf '  scripts/test-all.sh %s\n' "${failed[@]}"; }
+# The reasons once more, where nobody overlooks them: which tests failed, or the first errors of a build.
+for part in "${failed[@]}"; do
+    printf '\nfailed: scripts/test-all.sh %s\n' "$part"
+    { sed -n '/^failed:$/,$p' "$logs/$part.log" | grep . || grep -m 10 -E 'FAILED|[Ee]rror' "$logs/$part.log" || tail -n 10 "$logs/$part.log"; } |
+        head -n 30 | cut -c 1-300 | sed 's/^/  /'
+done
 printf '\n%d passed, %d failed, %d skipped\n' $((${#parts[@]} - ${#failed[@]} - ${#skipped[@]})) ${#failed[@]} ${#skipped[@]}
 [ ${#failed[@]} = 0 ]

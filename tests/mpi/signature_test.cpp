@@ -140,7 +140,7 @@ constexpr Cost quick{0.001, 0}, slow{0.010, 0.95};
 
 TEST(Signatures, ASecondRunStartsFromWhatTheFirstHasLearned) {
     Job first;
-    EXPECT_GT(first.calls(400, quick, slow), 100);
+    EXPECT_GT(first.calls(400, quick, slow), 40);
     const std::vector<LearnedRow> rows = first.learned();
     ASSERT_EQ(rows.size(), 1U);
     EXPECT_EQ(rows.front().calls, 400U);

@@ -44,6 +44,8 @@ class Program {
         only_one_ = only_one;
     }
     void meet_every(int calls) { meet_every_ = calls; }
+    // Computing takes this many times as long while the device works.
+    void slow_down_beside_device(double factor) { slower_ = factor; }
 
   private:
     bool call(std::uint64_t bytes) {
@@ -55,7 +57,7 @@ class Program {
             first = false;
             if (choice.sampled == nullptr) continue;
             const double skew = 1 + 0.3 * static_cast<double>(i);
-            const double gap = only_one_ && i > 0 ? 0 : gap_s_;
+            const double gap = (device ? slower_ : 1) * (only_one_ && i > 0 ? 0 : gap_s_);
             const double waits = skew * exposed(device ? device_ : host_, gap);
             const auto ns = [](double s) { return static_cast<std::uint64_t>(s * 1e9); };
             elapsed_ns_ += i == 0 ? ns(waits + gap) : 0;
@@ -83,7 +85,7 @@ class Program {
 
     std::vector<std::unique_ptr<Choices>> ranks_;
     Cost host_, device_;
-    double gap_s_;
+    double gap_s_, slower_ = 1;
     bool only_one_ = false;
     int meet_every_;
     int made_ = 0, meetings_ = 0;
@@ -119,7 +121,7 @@ TEST(Refinement, AProgramThatBeginsToComputeIsBackOnTheDeviceAtOnce) {
             program.run(300, 128 * kib);
             ASSERT_EQ(program.run(10, 128 * kib), 0) << ranks;
             program.compute(0.010, only_one);
-            EXPECT_EQ(program.run(100, 128 * kib), 99) << ranks << " ranks; the first one cannot be known";
+            EXPECT_EQ(program.run(10, 128 * kib), 9) << ranks << " ranks; the first one cannot be known";
         }
     }
 }
@@ -157,12 +159,22 @@ TEST(Refinement, WhatWasFoundInAPhaseIsKept) {
     EXPECT_LE(program.run(100, 128 * kib), 40) << "32 calls that were only waited for say enough";
 }
 
-TEST(Refinement, AProgramThatComputesLongerLaterFindsTheDeviceInPlace) {
+TEST(Refinement, AProgramThatComputesLongerLaterIsSoonBackOnTheDevice) {
     const Table none;
     Program program(3, none, {0.010, 0.0}, {0.012, 0.95}, 0.0005, 1);
-    EXPECT_GE(program.run(500, 128 * kib), 500 - 8) << "but for trials";
+    program.run(300, 128 * kib);
+    EXPECT_EQ(program.run(100, 128 * kib), 0) << "its steps are shorter with the host";
     program.compute(0.010);
-    EXPECT_EQ(program.run(10, 128 * kib), 10);
+    program.run(50, 128 * kib);
+    EXPECT_EQ(program.run(100, 128 * kib), 100);
+}
+
+TEST(Refinement, ADeviceThatTakesTheProgramsCoresIsLeft) {
+    const Table none;
+    Program program(3, none, {0.010, 0.5}, {0.012, 0.98}, 0.020);
+    program.slow_down_beside_device(1.5);
+    program.run(100, 128 * kib);
+    EXPECT_LE(program.run(100, 128 * kib), 6) << "but for trials";
 }
 
 TEST(Refinement, CallsThatAreOnlyWaitedForSayNothingOfComputing) {
@@ -185,9 +197,9 @@ TEST(Refinement, TrialsAreFew) {
     Program small(3, none, {0.010, 0.9}, {0.020, 0.95}, 0.0);
     EXPECT_EQ(small.run(1000, 4 * kib), 0) << "far below the switch-over nothing is tried";
     Program short_one(3, none, {0.010, 0.9}, {0.020, 0.95}, 0.0);
-    EXPECT_EQ(short_one.run(128, 32 * kib), 0) << "nor in short programs";
+    EXPECT_EQ(short_one.run(32, 32 * kib), 0) << "nor in short programs";
     Program hidden(3, none, {0.010, 0.0}, {0.010, 0.98}, 0.010);
-    EXPECT_EQ(hidden.run(5000, 128 * kib), 5000) << "nor where there is nothing to gain";
+    EXPECT_GE(hidden.run(5000, 128 * kib), 5000 - 2 * 5) << "hardly any where all is hidden";
 }
 
 TEST(Refinement, WhatTheTableCallsHopelessIsNotTried) {

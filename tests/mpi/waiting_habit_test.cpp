@@ -1,5 +1,6 @@
 #include "p2p/waiting_habit.h"
 #include "p2p/route_trial.h"
+#include "p2p/step_trial.h"
 #include "runtime/time_in_mpi.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +43,8 @@ TEST(WaitingHabit, TakesTwiceAsManyEachTimeItIsBroken) {
 }
 
 // Runs exchanges of a trial in which each engine has the given cost. Returns how many were the host's.
-int exchanges_on_host(RouteTrial& trial, int count, double device, double host) {
+template <typename Trial>
+int exchanges_on_host(Trial& trial, int count, double device, double host) {
     int on_host = 0;
     for (int i = 0; i < count; ++i) {
         const RouteTrial::Engine engine = trial.next();
@@ -107,6 +109,51 @@ TEST(RouteTrial, FollowsTheHostForAWhile) {
         trial->follow_host();
     EXPECT_EQ(exchanges_on_host(slow_device, 120, 4.0, 1.0), 119);
     EXPECT_EQ(exchanges_on_host(slow_host, 120, 1.0, 4.0), 64);
+}
+
+TEST(StepTrial, StaysWithTheDeviceUnlessTheHostIsClearlyFaster) {
+    StepTrial slow_device, slow_host, equal, nearly;
+    EXPECT_EQ(exchanges_on_host(slow_device, 60, 1.2, 1.0), 52);
+    EXPECT_EQ(exchanges_on_host(slow_host, 60, 1.0, 1.5), 3);
+    EXPECT_EQ(exchanges_on_host(equal, 60, 1.0, 1.0), 3);
+    EXPECT_EQ(exchanges_on_host(nearly, 60, 1.0, 0.96), 3);
+}
+
+TEST(StepTrial, EndsEarlyWhereTheHostIsFarBehind) {
+    StepTrial trial;
+    EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 3.0), 2);
+    EXPECT_LE(exchanges_on_host(trial, 100'000, 1.0, 3.0), 2 * 11);
+}
+
+TEST(StepTrial, OneSlowStepDecidesNothing) {
+    StepTrial trial;
+    for (const double cost : {1.0, 9.0, 9.0, 1.0, 9.0})
+        trial.add(RouteTrial::device, cost);
+    EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 1.0), 3);
+    // One short step of the host's says nothing either.
+    StepTrial lucky;
+    exchanges_on_host(lucky, 8, 1.0, 1.0);
+    for (const double cost : {1.0, 0.5, 1.0}) {
+        EXPECT_EQ(lucky.next(), RouteTrial::host);
+        lucky.add(RouteTrial::host, cost);
+    }
+    EXPECT_EQ(lucky.usual(), RouteTrial::device);
+}
+
+TEST(StepTrial, LooksAgainWhenTimesHaveChanged) {
+    StepTrial trial;
+    exchanges_on_host(trial, 100, 2.0, 1.0);
+    EXPECT_LT(exchanges_on_host(trial, 1000, 1.0, 1.0), 300);
+    EXPECT_GT(exchanges_on_host(trial, 10'000, 2.0, 1.0), 5000);
+}
+
+TEST(StepTrial, StepsThatUseBothEnginesEndATrial) {
+    StepTrial trial;
+    exchanges_on_host(trial, 8, 1.0, 1.0);
+    int on_host = 0;
+    for (int step = 0; step < 60; ++step)  // none has a result
+        on_host += trial.next() == RouteTrial::host ? 1 : 0;
+    EXPECT_LE(on_host, 8);
 }
 
 TEST(WaitingHabit, ComputingIsLongForTheMessageOrLongInItself) {

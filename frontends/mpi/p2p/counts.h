@@ -14,8 +14,9 @@ inline std::atomic<std::uint32_t> sends_in_flight{0};
 inline std::atomic<std::uint32_t> early_in_flight{0};  // receives on the device that no message has met
 
 void count_sent(std::size_t bytes);  // by the device
-void count_only_waited_for();        // by the host, for that reason
-void count_rescued();                // sent again by the host, because a device has lost it
-void count_early();                  // a receive whose message the device had before the host's MPI
+// Sent by the host's MPI, because both ends only wait, or because that makes the program's steps shorter.
+void count_kept_by_host(bool only_waited_for);
+void count_rescued();  // sent again by the host, because a device has lost it
+void count_early();    // a receive whose message the device had before the host's MPI
 
 }  // namespace offpath::mpi::p2p

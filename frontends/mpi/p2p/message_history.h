@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "route_trial.h"
+#include "step_trial.h"
 #include "waiting_habit.h"
 
 namespace offpath::mpi::p2p {
@@ -19,10 +20,14 @@ struct MessageHistory {
     static constexpr std::size_t sizes = 8;
     struct Sent {
         WaitingHabit habit;
-        bool receiver_only_waits = false;      // as it reported
-        bool was_of_several = false;           // the latest exchange that began with it had more messages
-        bool without_headers = false;          // for ever, as the receiver was told
-        std::array<RouteTrial, sizes> trials;  // of exchanges that began with it
+        bool receiver_only_waits = false;  // as it reported
+        bool was_of_several = false;       // the latest exchange that began with it had more messages
+        bool without_headers = false;      // for ever, as the receiver was told
+        // Of exchanges that began with it: those that were only waited for, and the others.
+        std::array<RouteTrial, sizes> trials;
+        std::array<StepTrial, sizes> steps;
+
+        bool only_waits() const { return habit.only_waits() && receiver_only_waits; }
     };
     struct Received {
         WaitingHabit habit;

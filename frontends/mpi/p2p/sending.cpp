@@ -215,7 +215,7 @@ int start_send_by_host(const Arguments& arguments, std::size_t bytes, Mode mode,
         release_parcel(parcel);
         return error;
     }
-    count_only_waited_for();
+    count_kept_by_host(only_waits(pairs, parcel.peer, parcel.tag));
     return started(parcel, true, made);
 }
 

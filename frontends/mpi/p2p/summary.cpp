@@ -15,7 +15,7 @@
 namespace offpath::mpi::p2p {
 namespace {
 
-std::atomic<std::uint64_t> sent{0}, sent_bytes{0}, early{0}, only_waited_for{0}, rescued{0};
+std::atomic<std::uint64_t> sent{0}, sent_bytes{0}, early{0}, only_waited_for{0}, faster_steps{0}, rescued{0};
 
 }  // namespace
 
@@ -24,8 +24,8 @@ void count_sent(std::size_t bytes) {
     sent_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void count_only_waited_for() {
-    only_waited_for.fetch_add(1, std::memory_order_relaxed);
+void count_kept_by_host(bool is_only_waited_for) {
+    (is_only_waited_for ? only_waited_for : faster_steps).fetch_add(1, std::memory_order_relaxed);
 }
 
 void count_early() {
@@ -37,7 +37,7 @@ void count_rescued() {
 }
 
 std::span<const Counter> counters() {
-    static const std::array<Counter, 5> all{{
+    static const std::array<Counter, 6> all{{
         {"messages_offloaded", "messages that the device carried, counted where they were sent", Unit::events,
          [] { return sent.load(std::memory_order_relaxed); }},
         {"messages_bytes", "bytes of them", Unit::bytes,
@@ -47,6 +47,10 @@ std::span<const Counter> counters() {
         {"messages_on_host_only_waited_for",
          "large messages that stayed on the host's MPI, because no end computed meanwhile", Unit::events,
          [] { return only_waited_for.load(std::memory_order_relaxed); }},
+        {"messages_on_host_faster_steps",
+         "large messages that went by the host's MPI to try it, or because the program's steps are shorter "
+         "with it",
+         Unit::events, [] { return faster_steps.load(std::memory_order_relaxed); }},
         {"messages_sent_again", "messages of a lost device that the host's MPI sent again", Unit::events,
          [] { return rescued.load(std::memory_order_relaxed); }},
     }};
@@ -55,19 +59,20 @@ std::span<const Counter> counters() {
 
 bool print_summary() {
     if (payload_comm() == MPI_COMM_NULL) return false;
-    const std::array<std::uint64_t, 5> mine{sent, sent_bytes, early, only_waited_for, rescued};
+    const std::array<std::uint64_t, 6> mine{sent, sent_bytes, early, only_waited_for, faster_steps, rescued};
     if (trace::on() && mine[3] > 0)
         trace::instant(trace::Kind::stayed, 0, mine[3], 0,
                        trace::number_of("large messages without concurrent computation"));
-    std::array<std::uint64_t, 5> all{};
-    PMPI_Reduce(mine.data(), all.data(), 5, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
+    std::array<std::uint64_t, 6> all{};
+    PMPI_Reduce(mine.data(), all.data(), 6, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
     runtime().offloaded |= all[0] > 0;
     if (runtime().rank == 0 && runtime().settings.summary_file != 0)
         add_to_summary_file("messages", {{"offloaded", all[0]},
                                          {"bytes", all[1]},
                                          {"into_posted_receives", all[2]},
                                          {"on_host_only_waited_for", all[3]},
-                                         {"sent_again", all[4]}});
+                                         {"on_host_faster_steps", all[4]},
+                                         {"sent_again", all[5]}});
     if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[0] == 0) return false;
     say(
         fmt::format("the device carried {} point-to-point messages ({}), {} of them into receives that were "
@@ -76,7 +81,11 @@ bool print_summary() {
     if (all[3] > 0)
         say(fmt::format("{} large messages without concurrent computation went by the host's MPI", all[3]));
     if (all[4] > 0)
-        say(fmt::format("{} messages that a device had lost were sent again by the host's MPI", all[4]));
+        say(fmt::format(
+            "{} large messages went by the host's MPI in trials, or because steps were shorter with it",
+            all[4]));
+    if (all[5] > 0)
+        say(fmt::format("{} messages that a device had lost were sent again by the host's MPI", all[5]));
     return true;
 }
 

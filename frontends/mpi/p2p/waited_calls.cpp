@@ -24,13 +24,6 @@ bool may_be_the_hosts_call() {
     return watches_waits() && outstanding.large == 0 && !must_poll();
 }
 
-void sent_in_the_hosts_call(Pairs& pairs, int peer, int tag) {
-    MessageHistory::Sent* watch = find_or_make(pairs.watches.sent, peer, tag);
-    if (watch == nullptr) return;
-    watch->habit.add(true);
-    watch->was_of_several = false;
-}
-
 void received_in_the_hosts_call(Pairs& pairs, int peer, int tag, std::uint64_t elapsed_ns) {
     MessageHistory::Received* watch = find_or_make(pairs.watches.received, peer, tag);
     if (watch == nullptr) return;

@@ -34,7 +34,8 @@ struct Exchange {
     std::size_t bytes = 0;
     std::uint32_t messages = 0;
     bool only_waited = true;
-    By by = By::nothing;  // how its messages were sent
+    bool is_step = false;  // the program computes beside it, as far as its first send tells
+    By by = By::nothing;   // how its messages were sent
     // About the first send:
     std::uint64_t pairs = 0;
     int peer = 0, tag = 0;
@@ -82,6 +83,11 @@ void sent_in_exchange(const Parcel& parcel) {
     exchange.peer = parcel.peer;
     exchange.tag = parcel.tag;
     exchange.size = size_of(parcel.capacity);
+    exchange.is_step = !only_waits(*parcel.pairs, parcel.peer, parcel.tag);
+}
+
+double cost_of(std::uint64_t elapsed_ns, std::size_t bytes) {
+    return static_cast<double>(elapsed_ns) / static_cast<double>(bytes);
 }
 
 void exchange_ended() {
@@ -90,10 +96,13 @@ void exchange_ended() {
     MessageHistory::Sent* watch = find(pairs->second->watches.sent, exchange.peer, exchange.tag);
     if (watch == nullptr) return;
     watch->was_of_several = exchange.messages > 1;
-    if (!exchange.only_waited || exchange.by == Exchange::By::both || !watch->was_of_several) return;
+    if (exchange.by == Exchange::By::both) return;
+    const auto engine = exchange.by == Exchange::By::host ? RouteTrial::host : RouteTrial::device;
+    const double cost = cost_of(now_ns() - exchange.began_ns, exchange.bytes);
+    if (exchange.is_step) return watch->steps[exchange.size].add(engine, cost);
+    if (!exchange.only_waited || !watch->was_of_several) return;
     RouteTrial& trial = watch->trials[exchange.size];
-    trial.add(exchange.by == Exchange::By::host ? RouteTrial::host : RouteTrial::device,
-              static_cast<double>(now_ns() - exchange.began_ns) / static_cast<double>(exchange.bytes));
+    trial.add(engine, cost);
     if (trial.is_decided()) host_won[exchange.size] = trial.faster() == RouteTrial::host;
 }
 
@@ -161,6 +170,14 @@ void cut_off(Parcel& parcel) {
     tell(parcel, *watch);
 }
 
+void sent_in_the_hosts_call(Pairs& pairs, int peer, int tag, std::size_t bytes, std::uint64_t elapsed_ns) {
+    MessageHistory::Sent* watch = find_or_make(pairs.watches.sent, peer, tag);
+    if (watch == nullptr) return;
+    if (!watch->only_waits()) watch->steps[size_of(bytes)].add(RouteTrial::host, cost_of(elapsed_ns, bytes));
+    watch->habit.add(true);
+    watch->was_of_several = false;
+}
+
 void hear() {
     while (const std::optional<EndNotice> notice = next_notice())
         take_in(*notice);
@@ -171,11 +188,20 @@ bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes) {
     if (watch == nullptr) return false;
     hear();
     if (watch->without_headers) return true;
-    if (bytes > most_bytes_by_host || !watch->habit.only_waits() || !watch->receiver_only_waits) return false;
+    if (bytes > most_bytes_by_host) return false;
+    const bool waits = watch->only_waits();
     const bool begins = outstanding.large == 0;
-    if (begins && !watch->was_of_several) return true;
-    if (begins || exchange.by == Exchange::By::nothing) return host_is_faster(*watch, bytes);
-    return exchange.by == Exchange::By::host && exchange.messages < Exchange::longest;
+    if (begins && waits && !watch->was_of_several) return true;
+    if (begins || exchange.by == Exchange::By::nothing)
+        return waits ? host_is_faster(*watch, bytes)
+                     : watch->steps[size_of(bytes)].next() == RouteTrial::host;
+    return exchange.by == Exchange::By::host && (waits || exchange.is_step) &&
+           exchange.messages < Exchange::longest;
+}
+
+bool only_waits(Pairs& pairs, int peer, int tag) {
+    const MessageHistory::Sent* watch = find(pairs.watches.sent, peer, tag);
+    return watch != nullptr && watch->only_waits();
 }
 
 void expect(Parcel& parcel) {

@@ -6,7 +6,8 @@
 // large message was outstanding. When this changes, the receiver tells the sender, by a message of the host's
 // MPI on payload_comm(). If both ends have only waited lately, the sender may use the host's MPI, without a
 // header. It does so if the message is the only one outstanding. If there are several, as when two ranks
-// exchange messages, both ways are tried (route_trial.h).
+// exchange messages, both ways are tried (route_trial.h). If one of the programs computes, the device is
+// used, unless trials show that the program's steps are shorter with the host's MPI (step_trial.h).
 //
 // When a program begins to compute, the choice is wrong for a message or two. Data are right in any case: a
 // receive accepts a message of the host's MPI as well as a header.
@@ -42,6 +43,8 @@ void end_watching(Pairs& pairs);
 
 // The sender's choice for a message that reaches the switch-over.
 bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes);
+// Whether both ends have only waited for such messages lately, as far as this end knows.
+bool only_waits(Pairs& pairs, int peer, int tag);
 // Processes what the other ends have reported since.
 void hear();
 // Tells the sender whether this end only waits, if that has changed.
@@ -54,8 +57,8 @@ bool comes_by_host(Pairs& pairs, int peer, int tag);
 // call, without a parcel. When it has succeeded, it is recorded: the program has only waited for this
 // message, which was the only one.
 bool may_be_the_hosts_call();
-void sent_in_the_hosts_call(Pairs& pairs, int peer, int tag);
 // `elapsed_ns`: the time in the host's call.
+void sent_in_the_hosts_call(Pairs& pairs, int peer, int tag, std::size_t bytes, std::uint64_t elapsed_ns);
 void received_in_the_hosts_call(Pairs& pairs, int peer, int tag, std::uint64_t elapsed_ns);
 
 // For a receive with known source and tag, before it is posted: sets `by_host`, `agreed` and `beneath`.

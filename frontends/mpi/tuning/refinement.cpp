@@ -239,6 +239,7 @@ bool Slot::conclude_trial(const Means& usual, const Means& tried) {
     switch (now.step) {
         case Step::watching:
             compare_with_memory(usual);
+            notice_longer_computing(usual);
             if (now.calls < now.try_after || !usual.known) return false;
             if (!worth_trying(usual)) {
                 end_trial();
@@ -254,7 +255,7 @@ bool Slot::conclude_trial(const Means& usual, const Means& tried) {
                 end_trial();
                 return false;
             }
-            if (tried.elapsed_s > hopeless_probe * usual.elapsed_s) {
+            if (tried.elapsed_s > (hides_all(usual) ? 1 : hopeless_probe) * usual.elapsed_s) {
                 finding_ =
                     fmt::format("{}; a call took {:.3g} ms on the {}, {:.3g} ms is usual", words_of(phase_),
                                 tried.elapsed_s * 1e3, name_of(other(now.usual)), usual.elapsed_s * 1e3);
@@ -274,13 +275,19 @@ bool Slot::conclude_trial(const Means& usual, const Means& tried) {
     return false;
 }
 
+// The program waits for so little of the step that less waiting is no gain.
+bool Slot::hides_all(const Means& usual) {
+    return usual.exposed_s < least_seen * usual.elapsed_s;
+}
+
 bool Slot::worth_trying(const Means& usual) {
     finding_.clear();
     const Engine now = state().usual;
-    if (usual.exposed_s < least_seen * usual.elapsed_s) return false;
+    // A device that hides everything may still take cores from the program, which only a trial shows.
+    if (hides_all(usual)) return now == Engine::device && phase_ == Phase::computes;
     const std::optional<TableRow> row = at_size(rows_, bytes_);
     if (!row) return now == Engine::device || bytes_ >= least_worth_trying_;
-    const double gap_s = phase_ == Phase::waits ? 0 : usual.elapsed_s - usual.exposed_s;
+    const double gap_s = phase_ == Phase::waits ? 0 : usual.gap_s();
     const double here = exposed(now == Engine::host ? row->host : row->device, gap_s);
     const double there = exposed(now == Engine::host ? row->device : row->host, gap_s);
     if (there <= hopeless * here) return true;
@@ -297,14 +304,24 @@ void Slot::compare_with_memory(const Means& usual) {
     expected_exposed_s_.reset();
 }
 
+// A device can hide more of what the program computes now, so it is tried again soon.
+void Slot::notice_longer_computing(const Means& usual) {
+    State& now = state();
+    if (!usual.known || !now.gap_without_device_s || usual.gap_s() < 2 * *now.gap_without_device_s) return;
+    now.gap_without_device_s.reset();
+    now.try_after = std::min(now.try_after, now.calls + first_trial_after_ / soon);
+}
+
 // The gain is less waiting. If a device takes cores or memory bandwidth from the program, that shows in the
 // total time.
 bool Slot::is_worth_leaving_for(const Means& usual, const Means& tried) const {
     if (tried.elapsed_s >= usual.elapsed_s) return false;
+    // A device that makes the steps longer is left, however little of that is waiting.
+    if (state().usual == Engine::device && tried.elapsed_s < (1 - least_gain) * usual.elapsed_s) return true;
     if (usual.exposed_s - tried.exposed_s < least_gain * usual.elapsed_s) return false;
     if (phase_ == Phase::waits) return true;
     // Both must have computed about the same time, and some time.
-    const double gap = usual.elapsed_s - usual.exposed_s, gap_tried = tried.elapsed_s - tried.exposed_s;
+    const double gap = usual.gap_s(), gap_tried = tried.gap_s();
     if (gap < least_gap * usual.elapsed_s || gap > 2 * gap_tried || gap_tried > 2 * gap) return false;
     if (state().usual == Engine::host) return true;
     // A program may compute for longer later, while the host may not be able to hide more. So the possible
@@ -318,7 +335,11 @@ bool Slot::compare(const Means& usual, const Means& tried) {
         fmt::format("{}; measured {:.3g} ms of waiting in {:.3g} ms on the {}, {:.3g} in {:.3g} on the {}",
                     words_of(phase_), usual.exposed_s * 1e3, usual.elapsed_s * 1e3, name_of(now.usual),
                     tried.exposed_s * 1e3, tried.elapsed_s * 1e3, name_of(other(now.usual)));
-    if (is_worth_leaving_for(usual, tried)) now.usual = other(now.usual);
+    if (is_worth_leaving_for(usual, tried)) {
+        now.usual = other(now.usual);
+        now.gap_without_device_s.reset();
+        if (now.usual == Engine::host && phase_ == Phase::computes) now.gap_without_device_s = tried.gap_s();
+    }
     unconfirmed_ = 0;
     return true;
 }

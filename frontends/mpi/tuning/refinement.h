@@ -74,8 +74,9 @@ class Samples {
 
 class Slot {
   public:
-    // Trials: at most one in fifty of the first calls, and of later ones ever fewer.
-    static constexpr std::uint64_t usual_first_trial = 128;
+    // Trials: a few of the first calls, so that programs of a hundred calls gain from them, and of later ones
+    // ever fewer.
+    static constexpr std::uint64_t usual_first_trial = 32;
 
     // The result of contribute(); the sum over the ranks goes to conclude(). Whole numbers, so the sum is the
     // same on every rank.
@@ -127,6 +128,7 @@ class Slot {
     struct Means {
         bool known = false;
         double exposed_s = 0, elapsed_s = 0;
+        double gap_s() const { return elapsed_s - exposed_s; }
     };
     struct State {
         Engine usual;
@@ -135,6 +137,8 @@ class Slot {
         std::uint64_t try_after;  // calls to watch before a trial
         std::array<Samples, 2> samples;
         std::array<Means, 2> agreed;  // the latest, by engine
+        // How long the program computed when the device was left.
+        std::optional<double> gap_without_device_s;
     };
 
     State& state() { return states_[static_cast<std::size_t>(phase_)]; }
@@ -145,8 +149,10 @@ class Slot {
     void enter(Phase phase);
     bool conclude_phase(std::uint64_t computed, std::uint64_t waited, std::uint64_t ranks);
     bool conclude_trial(const Means& usual, const Means& tried);
+    static bool hides_all(const Means& usual);
     bool worth_trying(const Means& usual);
     void compare_with_memory(const Means& usual);
+    void notice_longer_computing(const Means& usual);
     bool compare(const Means& usual, const Means& tried);
     bool is_worth_leaving_for(const Means& usual, const Means& tried) const;
     void go_on(Step step);

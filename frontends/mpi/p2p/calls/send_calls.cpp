@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <offpath/types.h>
 
+#include "base/clock.h"
 #include "communicators/communicators.h"
 #include "datatypes/known_types.h"
 #include "devices/devices.h"
@@ -62,17 +63,18 @@ int send_counted(const Arguments& a, Mode mode, Pairs& pairs) {
     return error;
 }
 
-// A large message that both ends only wait for, while nothing else is outstanding.
-int send_waited(const Arguments& a, Mode mode, Pairs& pairs) {
-    const int error = send_counted(a, mode, pairs);
-    if (error != MPI_SUCCESS) return error;
-    count_only_waited_for();
-    sent_in_the_hosts_call(pairs, a.peer, a.tag);
-    return MPI_SUCCESS;
-}
-
 std::size_t bytes_of(const Arguments& a) {
     return static_cast<std::size_t>(a.count) * bytes_of_type(a.type);
+}
+
+// A large message that is the host's, while nothing else is outstanding.
+int send_waited(const Arguments& a, Mode mode, Pairs& pairs) {
+    const std::uint64_t began_ns = now_ns();
+    const int error = send_counted(a, mode, pairs);
+    if (error != MPI_SUCCESS) return error;
+    count_kept_by_host(only_waits(pairs, a.peer, a.tag));
+    sent_in_the_hosts_call(pairs, a.peer, a.tag, bytes_of(a), now_ns() - began_ns);
+    return MPI_SUCCESS;
 }
 
 // Not for buffered sends: their memory belongs to the front end.
