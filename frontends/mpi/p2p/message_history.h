@@ -23,6 +23,7 @@ struct MessageHistory {
         bool receiver_only_waits = false;  // as it reported
         bool was_of_several = false;       // the latest exchange that began with it had more messages
         bool without_headers = false;      // for ever, as the receiver was told
+        bool receiver_cuts_off = false;    // for ever, as it reported
         // Of exchanges that began with it: those that were only waited for, and the others.
         std::array<RouteTrial, sizes> trials;
         std::array<StepTrial, sizes> steps;
@@ -32,6 +33,7 @@ struct MessageHistory {
     struct Received {
         WaitingHabit habit;
         bool told = false;                             // what the sender knows of the habit
+        bool told_of_cut = false;                      // the sender knows of a receive that was too short
         bool latest_by_host = false;                   // the latest one came without a header
         bool shares_a_buffer = false;                  // the sender was told so
         std::optional<std::uint32_t> without_headers;  // from this number on

@@ -5,6 +5,7 @@
 #include <bit>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "base/clock.h"
 #include "communicator_state.h"
@@ -64,6 +65,10 @@ void take_in(const EndNotice& notice) {
         case EndNotice::only_waits:
             if (MessageHistory::Sent* watch = find(pairs.watches.sent, notice.from, notice.tag))
                 watch->receiver_only_waits = notice.kind == EndNotice::only_waits;
+            return;
+        case EndNotice::cuts_off:
+            if (MessageHistory::Sent* watch = find_or_make(pairs.watches.sent, notice.from, notice.tag))
+                watch->receiver_cuts_off = true;
             return;
         case EndNotice::shares_a_buffer:
             return promise_no_headers(pairs, notice.from, notice.tag);
@@ -168,6 +173,10 @@ void cut_off(Parcel& parcel) {
     parcel.judged = true;
     watch->habit.add(false);
     tell(parcel, *watch);
+    if (std::exchange(watch->told_of_cut, true)) return;
+    const Pairs& pairs = *parcel.pairs;
+    send_notice(pairs.world(parcel.peer),
+                {.pairs = pairs.id, .from = pairs.own_rank, .tag = parcel.tag, .kind = EndNotice::cuts_off});
 }
 
 void sent_in_the_hosts_call(Pairs& pairs, int peer, int tag, std::size_t bytes, std::uint64_t elapsed_ns) {
@@ -192,6 +201,7 @@ bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes) {
     const bool waits = watch->only_waits();
     const bool begins = outstanding.large == 0;
     if (begins && waits && !watch->was_of_several) return true;
+    if (!waits && watch->receiver_cuts_off) return false;
     if (begins || exchange.by == Exchange::By::nothing)
         return waits ? host_is_faster(*watch, bytes)
                      : watch->steps[size_of(bytes)].next() == RouteTrial::host;

@@ -64,8 +64,8 @@ void received_in_the_hosts_call(Pairs& pairs, int peer, int tag, std::uint64_t e
 // For a receive with known source and tag, before it is posted: sets `by_host`, `agreed` and `beneath`.
 void expect(Parcel& parcel);
 
-// A receive was too short for its message. From then on messages use the device: within a node, Open MPI 4.1
-// writes beyond receives that are too short for a long message.
+// A receive was too short for its message. From then on messages use the device, and steps are not tried with
+// the host's MPI: within a node, Open MPI 4.1 writes beyond receives that are too short for a long message.
 void cut_off(Parcel& parcel);
 
 // The life of a large message: it is posted, any number of calls check it, and it ends.
