@@ -67,7 +67,8 @@ void exchanges(const Place& at, int size) {
     MPI_Sendrecv(sent.data(), size, MPI_INT, at.rank, 4, got.data(), size, MPI_INT, at.rank, 4, at.comm,
                  MPI_STATUS_IGNORE);
     expect(at, size, 3, got, "an exchange");
-    MPI_Sendrecv_replace(sent.data(), size, MPI_INT, at.rank, 5, MPI_ANY_SOURCE, 5, at.comm, MPI_STATUS_IGNORE);
+    MPI_Sendrecv_replace(sent.data(), size, MPI_INT, at.rank, 5, MPI_ANY_SOURCE, 5, at.comm,
+                         MPI_STATUS_IGNORE);
     expect(at, size, 3, sent, "an exchange in place");
 }
 
@@ -108,8 +109,8 @@ void among_others() {
         sent.push_back(message(sizes[1 + i % 4] + 1, 1000 * i));
     for (std::size_t i = 0; i < got.size(); ++i) {
         got[i].resize(300001);
-        MPI_Irecv(got[i].data(), 300001, MPI_INT, MPI_ANY_SOURCE, i % 2 == 0 ? 7 : MPI_ANY_TAG, MPI_COMM_WORLD,
-                  &receives[i]);
+        MPI_Irecv(got[i].data(), 300001, MPI_INT, MPI_ANY_SOURCE, i % 2 == 0 ? 7 : MPI_ANY_TAG,
+                  MPI_COMM_WORLD, &receives[i]);
     }
     for (int i = 0; i < messages; ++i)
         for (const int to : {rank, next})
@@ -138,9 +139,9 @@ int main(int argc, char** argv) {
     const bool mixed = argc > 1 && std::string_view(argv[1]) == "mixed";
     MPI_Comm reversed = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, 0, -check::rank_of(MPI_COMM_WORLD), &reversed);
-    for (const Place& at : {Place{MPI_COMM_WORLD, check::rank_of(MPI_COMM_WORLD), "world"},
-                            Place{reversed, check::rank_of(reversed), "reversed"},
-                            Place{MPI_COMM_SELF, 0, "self"}})
+    for (const Place& at :
+         {Place{MPI_COMM_WORLD, check::rank_of(MPI_COMM_WORLD), "world"},
+          Place{reversed, check::rank_of(reversed), "reversed"}, Place{MPI_COMM_SELF, 0, "self"}})
         alone(at);
     if (mixed) among_others();
     MPI_Comm_free(&reversed);

@@ -31,9 +31,9 @@ OFFPATH_API int MPI_Comm_free(MPI_Comm* comm) {
 
 OFFPATH_API int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
     before_collective(comm);
-    const int error = PMPI_Comm_dup_with_info(comm, info, made);
+    int error = PMPI_Comm_dup_with_info(comm, info, made);
+    if (error == MPI_SUCCESS) error = communicator_created(comm, made);
     if (error != MPI_SUCCESS) return error;
-    communicator_created(*made);
     return devices::take_key(*made, info);
 }
 

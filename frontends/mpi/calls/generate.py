@@ -64,11 +64,11 @@ def c_function(call: Call) -> str:
     # MPI_Comm_create_group is collective over the group only.
     collective = call.parameters[0].name == "comm" and call.name != "MPI_Comm_create_group"
     before = "    offpath::mpi::before_collective(comm);\n" if collective else ""
+    made_from, made = call.parameters[0].name, call.parameters[-1].name
     return (
         f'extern "C" OFFPATH_API int {call.name}({parameters}) {{\n'
         f"{before}    const int result = P{call.name}({arguments});\n"
-        f"    if (result == MPI_SUCCESS) {call.hook}(*{call.parameters[-1].name});\n"
-        "    return result;\n}\n"
+        f"    return result == MPI_SUCCESS ? {call.hook}({made_from}, {made}) : result;\n}}\n"
     )
 
 

@@ -88,8 +88,9 @@ struct Introduction {
 };
 
 // Makes the team of `comm`. If any rank cannot take part, or the host's MPI cannot tell the ranks of each
-// other, `comm` gets the shared record. Collective over `comm`.
-void give_team(MPI_Comm comm, int rank, const std::vector<int>& members) {
+// other, `comm` gets the shared record. Collective over `comm`. The ranks talk on `talk`, which has the same
+// ranks and returns its errors.
+void give_team(MPI_Comm comm, MPI_Comm talk, int rank, const std::vector<int>& members) {
     auto team = std::make_unique<Team>();
     team->comm = comm;
     team->rank = rank;
@@ -100,9 +101,9 @@ void give_team(MPI_Comm comm, int rank, const std::vector<int>& members) {
     const Introduction mine{any_loss.load(std::memory_order_relaxed) ? -1 : tag, making.number()};
     std::vector<Introduction> all(members.size(), Introduction{-1, 0});
     const bool told =
-        PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm) == MPI_SUCCESS;
+        PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, talk) == MPI_SUCCESS;
     const auto can = [](const Introduction& one) { return one.tag >= 0; };
-    if (!all_know(comm, told && std::all_of(all.begin(), all.end(), can)))
+    if (!all_know(talk, told && std::all_of(all.begin(), all.end(), can)))
         return set_team(comm, shared_record(HostReason::no_team));
     std::vector<SmallPeer> peers;
     std::vector<Departure::Member> ranks;
@@ -221,7 +222,7 @@ bool keep_for_messages(MPI_Comm* comm) {
 
 void communicator_created(MPI_Comm comm) {
     if (!active() || comm == MPI_COMM_NULL) return;
-    const ErrorsReturned errors_returned(comm);
+    const NewErrorsReturned errors_returned(comm);
     int inter = 0;
     int size = 0;
     int rank = 0;
@@ -237,9 +238,16 @@ void communicator_created(MPI_Comm comm) {
     if (members.empty()) {
         set_team(comm, shared_record(HostReason::foreign));
     } else {
-        give_team(comm, rank, members);
+        give_team(comm, comm, rank, members);
     }
     PMPI_Group_free(&group);
+}
+
+int communicator_created(MPI_Comm from, MPI_Comm* comm) {
+    return unless_no_agreement(from, [&] {
+        communicator_created(*comm);
+        return MPI_SUCCESS;
+    });
 }
 
 void open_communicators() {
@@ -250,7 +258,12 @@ void open_communicators() {
     open_small_messages();
     std::vector<int> everybody(static_cast<std::size_t>(runtime().size));
     std::iota(everybody.begin(), everybody.end(), 0);
-    give_team(MPI_COMM_WORLD, runtime().rank, everybody);
+    try {
+        give_team(MPI_COMM_WORLD, runtime().service, runtime().rank, everybody);
+    } catch (const NoAgreement& why) {
+        say_no_agreement(MPI_COMM_WORLD, why);
+        PMPI_Abort(MPI_COMM_WORLD, 2);
+    }
 }
 
 // MPI_Finalize has taken the attribute of MPI_COMM_SELF away by now.

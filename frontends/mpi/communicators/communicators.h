@@ -134,8 +134,11 @@ void end_message(Team& team);
 bool keep_for_messages(MPI_Comm* comm);
 
 // Call it for a new communicator before the user sees it. Collective over that communicator. If the ranks
-// cannot agree, it stays on the host's MPI, and its error handler does not hear of that.
+// cannot agree, it stays on the host's MPI, and its error handler does not hear of that. May throw
+// NoAgreement (combined_words.h).
 void communicator_created(MPI_Comm comm);
+// The same for a call of the program on `from`, which has made it. Returns what that call returns.
+int communicator_created(MPI_Comm from, MPI_Comm* comm);
 
 // Start and end of the attachment: the keyval, and the team of MPI_COMM_WORLD.
 void open_communicators();

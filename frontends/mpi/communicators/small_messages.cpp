@@ -54,9 +54,14 @@ SmallLane SmallLane::after_loss() const {
     return lane;
 }
 
-// The tags of mailboxes are below those of all lanes of persistent collectives.
+// The tags of mailboxes are below those of all lanes that use their communicator.
 MPI_Comm SmallLane::comm() const {
     return after_loss_ ? runtime().service : shared;
+}
+
+// Second runs have the same tags on the other communicator.
+SmallLane SmallLane::of_agreements() {
+    return numbered(1).after_loss();
 }
 
 SmallLane SmallLane::of_second_runs() {

@@ -30,6 +30,8 @@ class SmallLane {
     SmallLane after_loss() const;
     // For collectives whose device was lost (requests/second_runs.h).
     static SmallLane of_second_runs();
+    // For what ranks agree on (combined_words.h).
+    static SmallLane of_agreements();
     // For results that ranks give each other (requests/given_results.h).
     static SmallLane of_given_results();
 

@@ -16,7 +16,6 @@ namespace offpath::mpi::p2p {
 namespace {
 
 MPI_Comm payloads = MPI_COMM_NULL;
-MPI_Comm self = MPI_COMM_NULL;
 int tag_limit = 32767;
 
 void destroy_pairs(Pairs* pairs) {
@@ -34,7 +33,6 @@ void open_pairs() {
     open_received_bytes();
     short_receives_are_used = !runtime().threads;
     payloads = own_communicator(runtime().service);
-    self = own_communicator(MPI_COMM_SELF);
     void* value = nullptr;
     int found = 0;
     PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found);
@@ -49,7 +47,6 @@ void close_pairs() {
     close_rescue();
     close_waits();
     PMPI_Comm_free(&payloads);
-    PMPI_Comm_free(&self);
 }
 
 void give_pairs(Team& team, const std::vector<int>& members) {
@@ -85,9 +82,6 @@ offpath_team_h world_team() {
 }
 MPI_Comm payload_comm() {
     return payloads;
-}
-MPI_Comm self_comm() {
-    return self;
 }
 int payload_tags() {
     return tag_limit;

@@ -76,10 +76,12 @@ void close_pairs();
 
 // The device's team of all ranks, which carries the messages.
 offpath_team_h world_team();
-// Communicators of our own: one for messages announced by headers of kind by_host, with world ranks; and one
-// for messages of this rank to itself.
+// A communicator of our own with world ranks, for messages announced by headers of kind by_host. None of
+// these is of a rank to itself. So it also has the messages that stand in for something on this rank, from
+// the rank to itself. MPICH has other code for messages on communicators of one rank, which takes requests
+// from a pool that other threads use meanwhile.
 MPI_Comm payload_comm();
-MPI_Comm self_comm();
+enum class StandIn : int { completed = 0, unpacked = 1, matched = 2 };  // their tags
 // Payloads on payload_comm() use tags below this value; notices use the value itself.
 int payload_tags();
 // The largest tag that a user may use.

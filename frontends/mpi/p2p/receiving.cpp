@@ -131,9 +131,10 @@ void unpack_to_user(const Parcel& parcel, const char* packed, std::size_t bytes)
     if (layout.in_gpu) {
         gpu::copy(at(parcel.buffer, static_cast<MPI_Aint>(whole * size)), packed + whole * size, rest);
     } else {
-        PMPI_Sendrecv(packed + whole * size, static_cast<int>(rest), MPI_PACKED, 0, 1,
+        const int self = runtime().rank, tag = static_cast<int>(StandIn::unpacked);
+        PMPI_Sendrecv(packed + whole * size, static_cast<int>(rest), MPI_PACKED, self, tag,
                       at(parcel.buffer, static_cast<MPI_Aint>(whole) * part_extent(layout)), 1, layout.held,
-                      0, 1, self_comm(), MPI_STATUS_IGNORE);
+                      self, tag, payload_comm(), MPI_STATUS_IGNORE);
     }
 }
 
@@ -345,8 +346,9 @@ Parcel& receive_extracted(const Arguments& arguments, const TypeUse& use, Team& 
     parcel.status = message.status;
     parcel.host_done = true;
     if (with_handle) {
-        PMPI_Irecv(nullptr, 0, MPI_BYTE, 0, 0, self_comm(), &parcel.handle);
-        PMPI_Send(nullptr, 0, MPI_BYTE, 0, 0, self_comm());
+        const int self = runtime().rank, tag = static_cast<int>(StandIn::completed);
+        PMPI_Irecv(nullptr, 0, MPI_BYTE, self, tag, payload_comm(), &parcel.handle);
+        PMPI_Send(nullptr, 0, MPI_BYTE, self, tag, payload_comm());
         register_parcel(parcel);
         attend(parcel);
     }

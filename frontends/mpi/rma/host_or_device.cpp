@@ -13,6 +13,7 @@
 #include "p2p/parcel_progress.h"
 #include "runtime/losses.h"
 #include "runtime/runtime.h"
+#include "tuning/agreement.h"
 #include "window_creation.h"
 #include "window_locks.h"
 #include "window_loss.h"
@@ -201,7 +202,8 @@ void adapt(Window& window) {
 }
 
 // Returns the maximum of each word over all ranks of the window, in a fence of the window. A rank that does
-// not know it must not go on: the others may take another way. A second step would cost every fence.
+// not know it must not go on (NoAgreement): the others may take another way. A second step would cost every
+// fence.
 Words compare(Window& window) {
     const Words mine = told_by(window, true);
     Words all{};
@@ -209,7 +211,7 @@ Words compare(Window& window) {
     int error = PMPI_Iallreduce(mine.data(), all.data(), static_cast<int>(all.size()), MPI_UINT64_T, MPI_MAX,
                                 window.comm, &request);
     if (error == MPI_SUCCESS) error = p2p::wait_for_host(&request, MPI_STATUS_IGNORE);
-    if (error != MPI_SUCCESS) end_without_agreement(window.comm, error);
+    if (error != MPI_SUCCESS) throw NoAgreement{error};
     return all;
 }
 
@@ -262,7 +264,9 @@ void close_ways(Window& window) {
     if (window.host != MPI_WIN_NULL) PMPI_Win_free(&window.host);
 }
 
-[[gnu::hot]] int fence_either_way(Window& window, int assertion) {
+namespace {
+
+[[gnu::hot]] int fence_agreeing(Window& window, int assertion) {
     const int closing = assertion | MPI_MODE_NOSUCCEED;
     const int opening = MPI_MODE_NOPRECEDE | (assertion & MPI_MODE_NOSUCCEED);
     const Way before = window.way;
@@ -281,22 +285,20 @@ void close_ways(Window& window) {
     return window.way == Way::host ? first_error(error, PMPI_Win_fence(opening, window.host)) : error;
 }
 
-bool meet_for_windows(WindowMeetings& meetings, MPI_Comm comm, bool costs_nothing) {
-    if (meetings.windows.empty() || !(costs_nothing || meetings.pace.due())) return false;
-    std::vector<std::uint64_t>& mine = meetings.told;
-    mine.clear();
+void change_ways(Team& team) {
+    WindowMeetings& meetings = *team.meetings;
+    std::vector<std::uint64_t> mine;
+    mine.reserve(meetings.windows.size() * WindowWord::count);
     for (Window* window : meetings.windows) {
         const Words told = told_by(*window, false);
         mine.insert(mine.end(), told.begin(), told.end());
     }
-    meetings.all.resize(mine.size());
-    const int compared = PMPI_Allreduce(mine.data(), meetings.all.data(), static_cast<int>(mine.size()),
-                                        MPI_UINT64_T, MPI_MAX, comm);
-    if (compared != MPI_SUCCESS) end_without_agreement(comm, compared);  // as in compare()
+    const std::vector<std::uint64_t> all = combine_now(team, CombinedWords::How::largest, std::move(mine));
+    if (all.empty()) return;
     std::vector<std::pair<Window*, int>> failed;
     for (std::size_t i = 0; i < meetings.windows.size(); ++i) {
         Window& window = *meetings.windows[i];
-        const Way next = choose(window, meetings.all.data() + i * WindowWord::count);
+        const Way next = choose(window, all.data() + i * WindowWord::count);
         if (next == window.way) continue;
         meetings.pace.restart();
         if (const int error = change(window, next); error != MPI_SUCCESS) failed.emplace_back(&window, error);
@@ -307,7 +309,29 @@ bool meet_for_windows(WindowMeetings& meetings, MPI_Comm comm, bool costs_nothin
         const auto& present = meetings.windows;
         if (std::find(present.begin(), present.end(), window) != present.end()) raise(*window, error);
     }
-    return true;
+}
+
+}  // namespace
+
+int fence_either_way(Window& window, int assertion) {
+    try {
+        return fence_agreeing(window, assertion);
+    } catch (const NoAgreement& why) {
+        say_no_agreement(window.comm, why);
+        return why.error;
+    }
+}
+
+int meet_for_windows(Team& team, MPI_Comm comm, bool costs_nothing, bool& met) {
+    const WindowMeetings& meetings = *team.meetings;
+    if (meetings.windows.empty() || !(costs_nothing || team.meetings->pace.due())) return MPI_SUCCESS;
+    met = true;
+    const int error = unless_no_agreement(comm, [&] {
+        change_ways(team);
+        return MPI_SUCCESS;
+    });
+    if (error != MPI_SUCCESS) lose_agreement(team, error);
+    return error;
 }
 
 std::uint64_t ways_changed() {

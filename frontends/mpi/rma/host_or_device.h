@@ -34,14 +34,13 @@ namespace offpath::mpi {
 struct WindowMeetings {
     std::vector<Window*> windows;
     WayPace pace;
-    std::vector<std::uint64_t> told, all;  // of a meeting, kept for the next
 };
 
 // How ways are chosen; rules other than evidence are for tests.
 enum class WayRule : std::uint8_t { evidence, always_device, turns };
 
 // Makes the window for `way` if it does not exist. Collective over the window's communicator. False: some
-// rank could not.
+// rank could not. May throw NoAgreement (communicators/combined_words.h), as open_ways may.
 bool make_way(Window& window, Way way);
 // Makes the window's first way. False: neither could be made. Collective. `busy`: ranks were seen to compute.
 // `threads`: some rank has MPI_THREAD_MULTIPLE.
@@ -49,11 +48,13 @@ bool open_ways(Window& window, WayRule rule, bool busy, bool threads);
 // The window is being freed: ends its host's half, and removes it from meetings. Collective.
 void close_ways(Window& window);
 
-// In MPI_Win_fence, whose epoch begins with `opening` (MPI's assertions). Collective.
+// In MPI_Win_fence, whose epoch begins with `opening` (MPI's assertions). Collective. Returns an error that
+// the window's handler has to hear of.
 int fence_either_way(Window& window, int assertion);
 
-// In a collective on the communicator of which the windows were made. Returns whether all ranks have met.
-bool meet_for_windows(WindowMeetings& meetings, MPI_Comm comm, bool costs_nothing);
+// In a collective on `comm`, of which the windows were made. Sets `met` if all ranks have met. An error is
+// the collective's, and was reported.
+int meet_for_windows(Team& team, MPI_Comm comm, bool costs_nothing, bool& met);
 
 // How often windows led by this rank have changed their way.
 std::uint64_t ways_changed();

@@ -45,12 +45,19 @@ bool make_device_window(Window& window) {
                                  &window.device) == OFFPATH_OK;
 }
 
-void set_up(Window& window, MPI_Comm comm, const std::vector<std::uint32_t>& ranks) {
+// A communicator of ours with the ranks of `comm`. Null: there is none.
+MPI_Comm communicator_for(MPI_Comm comm) {
+    if (Team& team = find_team(comm); team.departure != nullptr) return communicator_like(team);
     MPI_Group group = MPI_GROUP_NULL;
+    MPI_Comm made = MPI_COMM_NULL;
     PMPI_Comm_group(comm, &group);
     // Not a duplicate: MPI_Comm_dup would call the copy callbacks of the user's attributes.
-    PMPI_Comm_create(comm, group, &window.comm);
+    PMPI_Comm_create(comm, group, &made);
     PMPI_Group_free(&group);
+    return made;
+}
+
+void set_up(Window& window, const std::vector<std::uint32_t>& ranks) {
     communicator_created(window.comm);
     window.team = &find_team(window.comm);
     int rank = 0;
@@ -74,7 +81,12 @@ int make(const Window::Traits& traits, MPI_Info info, MPI_Comm comm, bool to_dev
     window->traits = traits;
     window->handle = make_handle(info);
     window->to_devices = to_devices;
-    set_up(*window, comm, ranks);
+    window->comm = communicator_for(comm);
+    if (window->comm == MPI_COMM_NULL) {
+        if (window->handle != MPI_WIN_NULL) PMPI_Win_free(&window->handle);
+        return devices::raise(comm, call, MPI_ERR_OTHER, "the host's MPI has no communicator for the window");
+    }
+    set_up(*window, ranks);
     window->mixed = devices::new_team_for(ranks);
     if (!make_device_window(*window)) {
         PMPI_Comm_free(&window->comm);
@@ -94,7 +106,8 @@ int make(const Window::Traits& traits, MPI_Info info, MPI_Comm comm, bool to_dev
 bool made_mixed(const Window::Traits& traits, MPI_Info info, MPI_Comm comm, MPI_Win* win, int& result) {
     const devices::Key key = devices::key_in(info, comm, "MPI_Win_create", &result);
     if (key == devices::Key::none) return result != MPI_SUCCESS;
-    result = make(traits, info, comm, key == devices::Key::on, win);
+    result =
+        unless_no_agreement(comm, [&] { return make(traits, info, comm, key == devices::Key::on, win); });
     return true;
 }
 

@@ -20,8 +20,8 @@
 #include "mixed_windows.h"
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
-#include "runtime/error_handlers.h"
 #include "runtime/losses.h"
+#include "runtime/own_communicators.h"
 #include "runtime/runtime.h"
 #include "tuning/agreement.h"
 #include "window_handles.h"
@@ -91,12 +91,12 @@ bool has_left_device(const Window& window) {
 
 // Collective over `comm`. Returns the same on all ranks. `base`: null, or memory that the window exposes.
 Decision decide(MPI_Comm comm, MPI_Info info, const void* base) {
-    const Team& team = find_team(comm);
+    Team& team = find_team(comm);
     if (!team.served()) return {Left::no_team};
     // The first rank's mode counts, and so do the observations of all ranks.
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
-    std::array<std::uint64_t, 6> words{};
+    std::vector<std::uint64_t> words(6);
     if (rank == 0) words[0] = static_cast<std::uint64_t>(mode_of(info));
     const presence::Reading seen = presence::seen_lately();
     words[1] = seen.counted_ns;
@@ -104,10 +104,8 @@ Decision decide(MPI_Comm comm, MPI_Info info, const void* base) {
     words[3] = runtime().threads ? 1 : 0;
     words[4] = base != nullptr && gpu::is_device_memory(base) ? 1 : 0;
     words[5] = windows_served.load(std::memory_order_relaxed);
-    const ErrorsReturned errors_returned(comm);
-    if (!all_know(comm, PMPI_Allreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()),
-                                       MPI_UINT64_T, MPI_MAX, comm) == MPI_SUCCESS))
-        return {Left::no_team};
+    words = combine_now(team, CombinedWords::How::largest, std::move(words));
+    if (words.empty()) return {Left::no_team};
     const auto mode = static_cast<Mode>(words[0]);
     if (mode == Mode::off) return {Left::off};
     if (mode == Mode::asked_host) return {Left::asked};
@@ -138,31 +136,13 @@ void count(MPI_Comm comm, Left why) {
         say(fmt::format("a window on the host, {}", reasons[static_cast<std::size_t>(why)]));
 }
 
-// A communicator with the ranks of `comm`. Null: the host's MPI has no more of them on some rank. Collective
-// over `comm`.
-MPI_Comm communicator_like(MPI_Comm comm) {
-    const ErrorsReturned errors_returned(comm);
-    MPI_Group group = MPI_GROUP_NULL;
-    MPI_Comm like = MPI_COMM_NULL;
-    PMPI_Comm_group(comm, &group);
-    // Not a duplicate: MPI_Comm_dup would call the copy callbacks of the user's attributes.
-    const int error = PMPI_Comm_create(comm, group, &like);
-    PMPI_Group_free(&group);
-    if (!all_agree(comm, error == MPI_SUCCESS)) {
-        // It stays if only some ranks have it, because freeing is collective. That is not known to happen.
-        return MPI_COMM_NULL;
-    }
-    if (!all_agree(comm, room_for_handle())) PMPI_Comm_free(&like);
-    return like;
-}
-
 // Collective over `comm`. Returns null if some rank could not make its part.
 std::unique_ptr<Window> make(MPI_Comm comm, MPI_Info info, const Window::Traits& traits,
                              const Decision& decision) {
     auto window = std::make_unique<Window>();
     window->traits = traits;
     window->dynamic = traits.flavor == MPI_WIN_FLAVOR_DYNAMIC;
-    window->comm = communicator_like(comm);
+    window->comm = communicator_like(find_team(comm));
     if (window->comm == MPI_COMM_NULL) return nullptr;
     window->handle = make_handle(info);
     window->creator = &find_team(comm);
@@ -174,7 +154,6 @@ std::unique_ptr<Window> make(MPI_Comm comm, MPI_Info info, const Window::Traits&
     const Window::Peer mine{static_cast<std::uint64_t>(traits.bytes),
                             static_cast<std::uint64_t>(traits.disp_unit)};
     static_assert(sizeof(Window::Peer) == 16);
-    PMPI_Comm_set_errhandler(window->comm, MPI_ERRORS_RETURN);
     const bool told = PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, window->peers.data(), sizeof mine,
                                      MPI_BYTE, window->comm) == MPI_SUCCESS;
     window->team = &find_team(window->comm);
@@ -210,6 +189,17 @@ bool is_wanted(MPI_Comm comm, MPI_Info info, Decision& decision, const void* bas
 }
 
 }  // namespace
+
+MPI_Comm communicator_like(Team& team) {
+    const OwnTag tag(team.id);
+    if (!all_agree(team, tag.is_ours() && room_for_handle())) return MPI_COMM_NULL;
+    MPI_Group group = MPI_GROUP_NULL;
+    PMPI_Comm_group(team.comm, &group);
+    MPI_Comm like = own_communicator_of(group, tag);
+    PMPI_Group_free(&group);
+    // It stays if only some ranks have it, because freeing is collective. That is not known to happen.
+    return all_agree(team, like != MPI_COMM_NULL) ? like : MPI_COMM_NULL;
+}
 
 void count_on_device(Window& window) {
     if (!window.counted || window.rank != 0) return;
@@ -260,46 +250,56 @@ OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Inf
         made_mixed({base, size, disp_unit, MPI_WIN_FLAVOR_CREATE}, info, comm, win, result))
         return result;
     // The host's MPI reports wrong arguments.
-    Decision decision;
-    if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || win == nullptr ||
-        !is_wanted(comm, info, decision, size > 0 ? base : nullptr) ||
-        !serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_CREATE}, decision, nullptr, win))
-        return PMPI_Win_create(base, size, disp_unit, info, comm, win);
-    return MPI_SUCCESS;
+    const auto by_host = [&] { return PMPI_Win_create(base, size, disp_unit, info, comm, win); };
+    if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || win == nullptr) return by_host();
+    return unless_no_agreement(comm, [&] {
+        Decision decision;
+        const Window::Traits traits{base, size, disp_unit, MPI_WIN_FLAVOR_CREATE};
+        const bool served = is_wanted(comm, info, decision, size > 0 ? base : nullptr) &&
+                            serve(comm, info, traits, decision, nullptr, win);
+        return served ? MPI_SUCCESS : by_host();
+    });
 }
 
 OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                                  MPI_Win* win) {
     const presence::Inside inside;
-    Decision decision;
     int result = MPI_SUCCESS;
     if (info != MPI_INFO_NULL && refuses_key("MPI_Win_allocate", info, comm, result)) return result;
-    if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || baseptr == nullptr || win == nullptr ||
-        !is_wanted(comm, info, decision))
-        return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
-    void* base = nullptr;
-    const bool mapped = offpath_mem_alloc(runtime().context, size > 0 ? static_cast<std::size_t>(size) : 1,
-                                          &base) == OFFPATH_OK;
-    const bool all_mapped = all_agree(comm, mapped);
-    if (all_mapped &&
-        serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE}, decision, base, win)) {
-        *static_cast<void**>(baseptr) = base;
-        return MPI_SUCCESS;
-    }
-    if (!all_mapped) count(comm, Left::no_room);
-    if (mapped) offpath_mem_free(runtime().context, base);
-    return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
+    const auto by_host = [&] { return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win); };
+    if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || baseptr == nullptr || win == nullptr)
+        return by_host();
+    return unless_no_agreement(comm, [&] {
+        Decision decision;
+        if (!is_wanted(comm, info, decision)) return by_host();
+        void* base = nullptr;
+        const std::size_t bytes = size > 0 ? static_cast<std::size_t>(size) : 1;
+        const bool mapped = offpath_mem_alloc(runtime().context, bytes, &base) == OFFPATH_OK;
+        const bool all_mapped = all_agree(find_team(comm), mapped);
+        if (all_mapped &&
+            serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE}, decision, base, win)) {
+            *static_cast<void**>(baseptr) = base;
+            return MPI_SUCCESS;
+        }
+        if (!all_mapped) count(comm, Left::no_room);
+        if (mapped) offpath_mem_free(runtime().context, base);
+        return by_host();
+    });
 }
 
 OFFPATH_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
     const presence::Inside inside;
-    Decision decision;
     int result = MPI_SUCCESS;
     if (info != MPI_INFO_NULL && refuses_key("MPI_Win_create_dynamic", info, comm, result)) return result;
-    if (!is_candidate(comm) || win == nullptr || !is_wanted(comm, info, decision) ||
-        !serve(comm, info, {nullptr, 0, 1, MPI_WIN_FLAVOR_DYNAMIC}, decision, nullptr, win))
-        return PMPI_Win_create_dynamic(info, comm, win);
-    return MPI_SUCCESS;
+    const auto by_host = [&] { return PMPI_Win_create_dynamic(info, comm, win); };
+    if (!is_candidate(comm) || win == nullptr) return by_host();
+    return unless_no_agreement(comm, [&] {
+        Decision decision;
+        const bool served =
+            is_wanted(comm, info, decision) &&
+            serve(comm, info, {nullptr, 0, 1, MPI_WIN_FLAVOR_DYNAMIC}, decision, nullptr, win);
+        return served ? MPI_SUCCESS : by_host();
+    });
 }
 
 OFFPATH_API int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {

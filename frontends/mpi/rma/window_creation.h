@@ -12,6 +12,9 @@
 namespace offpath::mpi {
 
 int window_keyval();
+// A communicator of ours with the ranks of the team's. Null: the host's MPI has no more of them on some rank,
+// or another thread makes one right now. Collective over the team. May throw NoAgreement.
+MPI_Comm communicator_like(Team& team);
 // The window uses the device for the first time.
 void count_on_device(Window& window);
 // Windows led by this rank: those that were on the device, and those that the host's MPI served.

@@ -41,7 +41,7 @@ MPI_Win make_handle(MPI_Info info) {
 
 bool room_for_handle() {
     const std::lock_guard lock(one_maker);
-    std::array<MPI_Comm, 3> made{};
+    std::array<MPI_Comm, 4> made{};
     std::size_t count = 0;
     while (count < made.size() && PMPI_Comm_dup(alone, &made[count]) == MPI_SUCCESS)
         ++count;

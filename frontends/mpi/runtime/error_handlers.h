@@ -28,20 +28,21 @@ MPI_Comm_errhandler_function* stand_in_for_handler(MPI_Comm_errhandler_function*
 // The same for a Fortran procedure; never null.
 MPI_Comm_errhandler_function* stand_in_for_procedure(void (*procedure)());
 
-// While it exists, errors of calls on `comm` are only returned. For calls of our own on the program's
-// communicator, whose failure the program's handler must not hear of. Local.
-class ErrorsReturned {
+// While it exists, errors of calls on `comm` are only returned. For calls of our own on a new communicator
+// that the program does not have yet: another thread could change the handler of any other one meanwhile.
+// Local.
+class NewErrorsReturned {
   public:
-    explicit ErrorsReturned(MPI_Comm comm) : comm_(comm) {
+    explicit NewErrorsReturned(MPI_Comm comm) : comm_(comm) {
         PMPI_Comm_get_errhandler(comm_, &handler_);
         PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     }
-    ~ErrorsReturned() {
+    ~NewErrorsReturned() {
         PMPI_Comm_set_errhandler(comm_, handler_);
         PMPI_Errhandler_free(&handler_);
     }
-    ErrorsReturned(const ErrorsReturned&) = delete;
-    ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+    NewErrorsReturned(const NewErrorsReturned&) = delete;
+    NewErrorsReturned& operator=(const NewErrorsReturned&) = delete;
 
   private:
     MPI_Comm comm_;

@@ -4,16 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "communicators/agreeing.h"
 #include "explain.h"
 #include "job_settings.h"
-#include "runtime/error_handlers.h"
+#include "runtime/backoff.h"
 #include "runtime/runtime.h"
 #include "signature_file.h"
 #include "switches.h"
@@ -48,15 +50,16 @@ void follow(Team& team, std::uint64_t from, const Switch& wanted) {
 // Call it when all ranks of the world are here and no other thread calls. Computes, for each team, the
 // largest number of calls that any rank has made on it. A team that shares its bucket with a busier one
 // follows later than necessary, but at the same call on all ranks.
-void follow_everywhere(const Team& here, MPI_Comm comm, const Switch& wanted) {
+void follow_everywhere(Team& here, const Switch& wanted) {
     std::array<std::uint64_t, buckets> mine = calls_of_gone, all{};
     for (const Team* team : teams) {
         std::uint64_t& calls = bucket_of(mine, *team);
         calls = std::max(calls, team->tuning->choices.calls());
     }
-    const bool told =
-        PMPI_Allreduce(mine.data(), all.data(), buckets, MPI_UINT64_T, MPI_MAX, comm) == MPI_SUCCESS;
-    if (!all_know(comm, told)) return;  // each follows at its own next agreement
+    const std::vector<std::uint64_t> largest =
+        combine_now(here, CombinedWords::How::largest, {mine.begin(), mine.end()});
+    if (largest.empty()) return;  // each follows at its own next agreement
+    std::copy(largest.begin(), largest.end(), all.begin());
     for (Team* team : teams)
         if (team != &here) follow(*team, bucket_of(all, *team), wanted);
 }
@@ -87,28 +90,22 @@ std::vector<std::uint64_t> words_of(const Team& team, bool whole_world, const Sw
 }  // namespace
 
 struct Agreement {
-    explicit Agreement(const Team& team)
+    explicit Agreement(Team& team)
         : whole_world(team.size == runtime().size),
           known(latest_known()),
           began_ns(now_ns()),
-          mine(words_of(team, whole_world, known, began_ns)),
-          sums(mine.size()) {}
+          sums(team, CombinedWords::How::sum, words_of(team, whole_world, known, began_ns)) {}
 
     bool whole_world;
     Switch known;  // what this rank reports; it may know more later
     std::uint64_t began_ns;
-    std::vector<std::uint64_t> mine, sums;
-    // The two steps of an agreement that goes on from call to call.
-    MPI_Request request = MPI_REQUEST_NULL;
-    int error = MPI_SUCCESS;  // of beginning the step
-    bool confirms = false;    // the second step: whether all ranks have the sums
-    int has_sums = 0, all_have = 0;
+    CombinedWords sums;
 };
 
 namespace {
 
 // Called on all ranks of the world: all follow rank 0's switch.
-void take_up(Team& team, MPI_Comm comm, const std::vector<std::uint64_t>& sums) {
+void take_up(Team& team, const std::vector<std::uint64_t>& sums) {
     const Switch wanted{sums[AgreedWord::number],
                         {static_cast<std::uint32_t>(sums[AgreedWord::operations]),
                          static_cast<std::uint32_t>(sums[AgreedWord::blocking_operations])}};
@@ -117,7 +114,7 @@ void take_up(Team& team, MPI_Comm comm, const std::vector<std::uint64_t>& sums) 
     const bool news = wanted.number > latest.number;
     if (news) latest = wanted;
     follow(team, team.tuning->choices.calls(), wanted);
-    if (news && !runtime().threads) follow_everywhere(team, comm, wanted);
+    if (news && !runtime().threads) follow_everywhere(team, wanted);
     if (news && runtime().rank == 0) explain_switch(team, wanted.ops);
 }
 
@@ -132,48 +129,47 @@ void catch_up(Team& team, const std::vector<std::uint64_t>& sums, const Switch& 
         follow(team, team.tuning->choices.calls(), known);
 }
 
-void conclude(Team& team, MPI_Comm comm, const Agreement& agreed) {
+// The agreement has ended.
+void conclude(Team& team, const Agreement& agreed) {
     TeamTuning& tuning = *team.tuning;
+    const std::vector<std::uint64_t>* const sums = agreed.sums.result();
+    if (sums == nullptr) return tuning.pace.give_up();
     const auto ranks = static_cast<std::uint64_t>(team.size);
-    const std::uint64_t passed_ns = agreed.sums[AgreedWord::elapsed] / ranks;
+    const std::uint64_t passed_ns = (*sums)[AgreedWord::elapsed] / ranks;
     tuning.agreed_ns = agreed.began_ns;
     tuning.pace.set(passed_ns, std::uint64_t{1'000'000} * tuning_settings.agree_ms);
     if (agreed.whole_world) {
-        take_up(team, comm, agreed.sums);
+        take_up(team, *sums);
     } else {
-        catch_up(team, agreed.sums, agreed.known);
+        catch_up(team, *sums, agreed.known);
     }
-    const std::span<const std::uint64_t> measured = std::span(agreed.sums).subspan(AgreedWord::count);
+    const std::span<const std::uint64_t> measured = std::span(*sums).subspan(AgreedWord::count);
     // Without measurements there may be some by now.
     if (measured.empty()) return;
     for (const Slot* slot : tuning.choices.conclude(measured, ranks, passed_ns))
         explain_finding(team, *slot);
 }
 
-// The error of the step in progress, which ends here.
-int result_of(Agreement& agreement) {
-    return agreement.error == MPI_SUCCESS ? PMPI_Wait(&agreement.request, MPI_STATUS_IGNORE)
-                                          : agreement.error;
-}
+// Agreements of communicators that the program has freed on this rank. Other ranks make their steps when they
+// free theirs. The team lives as long, and with it the tags of its messages.
+struct Dropped {
+    std::unique_ptr<Agreement> agreement;
+    Team* team;
+};
+std::mutex dropped_mutex;
+std::atomic<bool> any_lost{false};
+std::vector<Dropped> dropped;
 
-// The steps of all_know(), each of which ends in the call after the one in which it begins. All ranks have
-// made that call, so the wait is short.
-void go_on(Team& team, MPI_Comm comm) {
-    TeamTuning& tuning = *team.tuning;
-    const int error = result_of(*tuning.agreement);
-    if (Agreement& now = *tuning.agreement; !now.confirms) {
-        now.confirms = true;
-        now.has_sums = error == MPI_SUCCESS ? 1 : 0;
-        now.error = PMPI_Iallreduce(&now.has_sums, &now.all_have, 1, MPI_INT, MPI_MIN, comm, &now.request);
-        return;
-    }
-    const std::unique_ptr<Agreement> agreed = std::move(tuning.agreement);
-    if (error != MPI_SUCCESS && agreed->has_sums != 0) end_without_agreement(comm, error);
-    if (error == MPI_SUCCESS && agreed->all_have != 0) {
-        conclude(team, comm, *agreed);
-    } else {
-        tuning.pace.give_up();
-    }
+// Returns whether some are left.
+bool advance_dropped() {
+    const std::lock_guard lock(dropped_mutex);
+    std::erase_if(dropped, [](Dropped& one) {
+        if (!one.agreement->sums.advance()) return false;
+        one.agreement.reset();
+        release(*one.team);
+        return true;
+    });
+    return !dropped.empty();
 }
 
 TeamShape team_shape_of(const std::vector<int>& members) {
@@ -193,30 +189,43 @@ TeamTuning::TeamTuning(const Table& table, TeamShape shape, std::uint64_t team_i
 
 TeamTuning::~TeamTuning() = default;
 
-void agree(Team& team, MPI_Comm comm) {
+int agree(Team& team, MPI_Comm comm) {
     TeamTuning& tuning = *team.tuning;
-    // Every rank of `comm` is in the same blocking collective, so the order of collectives allows these.
-    const ErrorsReturned errors_returned(comm);
-    if (tuning.agreement != nullptr) return go_on(team, comm);
-    auto begun = std::make_unique<Agreement>(team);
-    const auto words = static_cast<int>(begun->mine.size());
-    if (tuning.choices.measures_nothing() && tuning_settings.agree_ms > 0) {
-        begun->error = PMPI_Iallreduce(begun->mine.data(), begun->sums.data(), words, MPI_UINT64_T, MPI_SUM,
-                                       comm, &begun->request);
-        tuning.agreement = std::move(begun);
-        tuning.pace.begin();
-        return;
+    if (tuning.lost != MPI_SUCCESS) {
+        PMPI_Comm_call_errhandler(comm, tuning.lost);
+        return tuning.lost;
     }
-    if (all_know(comm, PMPI_Allreduce(begun->mine.data(), begun->sums.data(), words, MPI_UINT64_T, MPI_SUM,
-                                      comm) == MPI_SUCCESS))
-        conclude(team, comm, *begun);
+    advance_dropped();
+    const bool begins = tuning.agreement == nullptr;
+    const bool waits = begins && !(tuning.choices.measures_nothing() && tuning_settings.agree_ms > 0);
+    if (begins) tuning.agreement = std::make_unique<Agreement>(team);
+    if (begins && !waits) {
+        tuning.pace.begin();
+        return MPI_SUCCESS;
+    }
+    while (!tuning.agreement->sums.step())
+        if (!waits) return MPI_SUCCESS;
+    const std::unique_ptr<Agreement> agreed = std::move(tuning.agreement);
+    const int error = unless_no_agreement(comm, [&] {
+        conclude(team, *agreed);
+        return MPI_SUCCESS;
+    });
+    if (error != MPI_SUCCESS) lose_agreement(team, error);
+    return error;
+}
+
+void lose_agreement(Team& team, int error) {
+    any_lost.store(true, std::memory_order_relaxed);
+    team.tuning->lost = error;
+    team.tuning->pace.always();
 }
 
 void drop_agreement(Team& team) {
+    advance_dropped();
     if (team.tuning == nullptr || team.tuning->agreement == nullptr) return;
-    const ErrorsReturned errors_returned(team.comm);
-    (void)result_of(*team.tuning->agreement);
-    team.tuning->agreement.reset();
+    retain(team);
+    const std::lock_guard lock(dropped_mutex);
+    dropped.push_back({std::move(team.tuning->agreement), &team});
 }
 
 void open_tuning(Team& team, const std::vector<int>& members) {
@@ -242,6 +251,15 @@ void keep_what_was_learned() {
     for (Team* team : teams) {
         drop_agreement(*team);
         remember(team->tuning->choices.learned());
+    }
+    // A rank that has lost an agreement takes part in no later one of its communicator.
+    int lost = any_lost.load(std::memory_order_relaxed) ? 1 : 0;
+    PMPI_Allreduce(MPI_IN_PLACE, &lost, 1, MPI_INT, MPI_MAX, runtime().service);
+    for (Backoff backoff; lost == 0 && advance_dropped();)
+        backoff.pause();
+    for (Dropped& one : std::exchange(dropped, {})) {
+        one.agreement.reset();
+        release(*one.team);
     }
     write_signature();
 }

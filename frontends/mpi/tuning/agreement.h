@@ -8,8 +8,9 @@
 // agreed on. It is shorter if a change of the program's behaviour must be detected soon (refinement.h).
 //
 // While a communicator measures nothing, only switches are agreed on there. The ranks then do not wait for
-// each other: they begin in one such call, and know the result in the next but one. Where ranks are out of
-// step, as in a pipeline, waiting would cost much more than the small messages.
+// each other: they begin in one such call, and make one step in each of the following ones
+// (communicators/combined_words.h). Where ranks are out of step, as in a pipeline, waiting would cost much
+// more than the small messages.
 //
 // A switch (MPI_Pcontrol, the control file) is rank 0's of the world. It takes effect in a blocking
 // collective on MPI_COMM_WORLD, for all communicators at once: on each communicator from the largest number
@@ -41,11 +42,16 @@ struct TeamTuning {
     std::uint64_t switched_to = 0;  // the number of the latest switch that it follows
     std::uint64_t agreed_ns = 0;    // when it agreed last
     std::unique_ptr<Agreement> agreement;
+    int lost = MPI_SUCCESS;  // the error of an agreement whose result this rank does not know
 };
 
-void agree(Team& team, MPI_Comm comm);
-// Completes an agreement that the ranks have begun, without a result. A communicator is freed only after
-// that.
+// Makes an agreement, or the next step of one. `comm` is the team's. An error is the call's, and was
+// reported.
+int agree(Team& team, MPI_Comm comm);
+// This rank does not know what the others have agreed on, nor in which call they agree next. So all later
+// calls of agree() end with this error.
+void lose_agreement(Team& team, int error);
+// The communicator ends: an agreement that goes on will have no result. Local; waits for no other rank.
 void drop_agreement(Team& team);
 
 // Called when a team begins and ends.

@@ -24,6 +24,8 @@ class Pace {
     }
     // It had no result.
     void give_up() { goes_on_ = false; }
+    // From now on, every call is due.
+    void always() { every_ = 0; }
     // After an agreement: the time that the calls before it took, and the wanted time between two agreements;
     // the same values on all ranks.
     void set(std::uint64_t nanoseconds, std::uint64_t wanted_between) {

@@ -179,15 +179,16 @@ bool nonblocking_is_the_hosts(const C& call) {
     return true;
 }
 
-// For a blocking collective that no rank leaves before all have entered it. True: a barrier has nothing left
-// to do.
-inline bool at_synchronization(MPI_Comm comm, Op op) {
-    if (!active() || comm == MPI_COMM_NULL) return false;
+// For a blocking collective that no rank leaves before all have entered it. Sets `done` if a barrier has
+// nothing left to do. An error is the call's, and was reported.
+inline int at_synchronization(MPI_Comm comm, Op op, bool& done) {
+    if (!active() || comm == MPI_COMM_NULL) return MPI_SUCCESS;
     Team& team = find_team(comm);
     before_collective(team);
-    if (team.tuning == nullptr) return false;
-    if (team.tuning->pace.due() || team.tuning->choices.wants_agreement_soon()) agree(team, comm);
-    return team.meetings != nullptr && meet_for_windows(*team.meetings, comm, op == Op::ibarrier);
+    if (team.tuning == nullptr) return MPI_SUCCESS;
+    if (team.tuning->pace.due() || team.tuning->choices.wants_agreement_soon())
+        if (const int error = agree(team, comm); error != MPI_SUCCESS) return error;
+    return team.meetings != nullptr ? meet_for_windows(team, comm, op == Op::ibarrier, done) : MPI_SUCCESS;
 }
 
 template <typename C>
@@ -284,9 +285,11 @@ int blocking(C call, OnHost on_host) {
     call.form = Form::blocking;
     const presence::Inside inside;
     poll_letters();
-    if (traits(C::op).synchronizes && at_synchronization(call.comm, C::op) && C::op == Op::ibarrier &&
-        !blocking_may_pay(C::op))
-        return MPI_SUCCESS;
+    if constexpr (traits(C::op).synchronizes) {
+        bool done = false;
+        const int error = at_synchronization(call.comm, C::op, done);
+        if (error != MPI_SUCCESS || (done && C::op == Op::ibarrier && !blocking_may_pay(C::op))) return error;
+    }
     if (!accepted(call)) {
         if (!traits(C::op).synchronizes) before_collective(call.comm);
         return on_host();

@@ -91,9 +91,10 @@ int probe_once(Pairs& pairs, int source, int tag, MPI_Comm comm, int* flag, MPI_
 MPI_Message stand_in() {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Message message = MPI_MESSAGE_NULL;
-    PMPI_Isend(nullptr, 0, MPI_BYTE, 0, 2, self_comm(), &request);
+    const int self = runtime().rank, tag = static_cast<int>(StandIn::matched);
+    PMPI_Isend(nullptr, 0, MPI_BYTE, self, tag, payload_comm(), &request);
     for (int flag = 0; flag == 0;)
-        PMPI_Improbe(0, 2, self_comm(), &flag, &message, MPI_STATUS_IGNORE);
+        PMPI_Improbe(self, tag, payload_comm(), &flag, &message, MPI_STATUS_IGNORE);
     PMPI_Request_free(&request);  // MPICH completes it when it is received
     return message;
 }
