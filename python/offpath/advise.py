@@ -160,6 +160,19 @@ def headline(found: Advice) -> str:
     return f"offload: {verdict(gain, found.band_percent)}, {_more_or_less(gain)}; {interval}"
 
 
+def measured_line(found: Advice) -> str:
+    """What runs without offload and with it say, of an Advice that has such runs."""
+    whole = "host_wall_s" in found.verified
+    unit = "wall_s" if whole else "run_s"
+    gain, runs = found.verified["gain_percent"], int(found.verified["runs"])
+    times = [units.format_seconds(found.verified[f"{engine}_{unit}"]) for engine in ("host", "offpath")]
+    what = "the whole command" if whole else "from MPI_Init to MPI_Finalize"
+    line = f"measured with offload: {_more_or_less(gain)} ({times[0]} to {times[1]}, {what}"
+    if runs < 2:
+        return f"{line}, one run of each): that does not tell whether there is a difference; use more --runs"
+    return f"{line}, medians of {runs}): {verdict(gain, found.band_percent)}"
+
+
 def _more_or_less(gain_percent: float) -> str:
     return f"{abs(gain_percent):.0f} % {'more' if round(gain_percent) < 0 else 'less'} time"
 

@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 from offpath import outputs, units
-from offpath.advise import Advice, headline, where_from
+from offpath.advise import Advice, headline, measured_line, where_from
 
 _STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -30,7 +30,8 @@ def write(found: Advice, path: Path) -> None:
     ]
     parts.append("</p>")
     if found.verified:
-        parts.append(f"<p>Measured with offload: {found.verified['gain_percent']:+.0f} %.</p>")
+        line = measured_line(found)
+        parts.append(f"<p>{html.escape(line[0].upper() + line[1:])}.</p>")
     parts += [_plot(found), _table(found), "<ul>"]
     parts += [f"<li>{html.escape(note)}</li>" for note in found.notes]
     outputs.write(path, "".join(parts) + "</ul></html>\n")

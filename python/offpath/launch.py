@@ -202,9 +202,13 @@ def _tell(session: Path, code: int, command: list[str], mpi: str) -> None:
     if (session / "told").exists():
         return
     log, *_ = [*session.glob("*.log"), None]
+    if (session / _NOT_ATTACHED).exists():  # the ranks have said why, and may have named the log
+        if log is not None and (lines := logs.last_lines(log)):
+            console.warn(
+                Code.DAEMON, f"no device worked; the last log lines of the device on this node:{lines}"
+            )
+        return
     if log is None:
-        if (session / _NOT_ATTACHED).exists():
-            return  # the ranks have said why
         if code == 0 and mpi != mpi_library.NONE and is_local(command) and os.environ.get("OFFPATH") != "off":
             console.note(
                 "there was nothing to do: no rank asked for a device, as in jobs of one rank and in programs"

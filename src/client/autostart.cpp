@@ -35,9 +35,10 @@ constexpr int ready_descriptor = 3;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     const int null = open("/dev/null", O_RDWR);
-    // The ready pipe may have a low number, so it moves up before the other descriptors are set.
-    ready = fcntl(ready, F_DUPFD, 64);
-    log = fcntl(log >= 0 ? log : null, F_DUPFD, 64);
+    // The ready pipe may have a low number, so it moves up before the other descriptors are set. Not far,
+    // since `ulimit -n` may be low.
+    ready = fcntl(ready, F_DUPFD, ready_descriptor + 1);
+    log = fcntl(log >= 0 ? log : null, F_DUPFD, ready_descriptor + 1);
     dup2(null, 0);
     dup2(null, 1);
     dup2(log, 2);

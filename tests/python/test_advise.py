@@ -238,6 +238,12 @@ def test_gains_within_the_noise_are_no_change():
     assert verified["gain_percent"] == pytest.approx(4) and verified["noise_percent"] == pytest.approx(11)
     found = advise.Advice("p", 2, 2, 1.0, 1.0, 0.95, True, verified=verified)
     assert found.as_json()["verdict"] == "no change" == found.as_json()["verified"]["verdict"]
+    assert advise.measured_line(found).endswith("to MPI_Finalize, medians of 3): no change")
+    found.verified = advise.measured_gain([1.0], [0.5], "run_s")
+    assert advise.measured_line(found) == (
+        "measured with offload: 50 % less time (1.000 s to 500.00 ms, from MPI_Init to MPI_Finalize, one run"
+        " of each): that does not tell whether there is a difference; use more --runs"
+    )
     found.verified = {}
     assert found.as_json()["verdict"] == "faster" and found.as_json()["verified"] == {}
     found.offpath_s = 1.2

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import eventually, traces
+from conftest import command, environment, eventually, traces
 from offpath import mpi_library
 from offpath.errors import OffpathError
 
@@ -441,6 +441,27 @@ def test_a_long_tmpdir_does_not_switch_offload_off(offpath, bench, tmp_path):
     own = {"OMPI_MCA_orte_tmpdir_base": "/tmp", "TMPDIR": str(folder)}
     job = ["mpirun", "--oversubscribe", "-n", "2", bench, "latency", "--op", "ialltoall", "--bytes", "1M"]
     done = offpath("run", "--", *job, "--iterations", "2", "--json", "-", **root, **own)
+    assert done.returncode == 0 and "offpath: offloaded" in done.stderr, done.stderr
+
+
+def test_a_device_that_cannot_start_says_why_though_its_log_is_gone(offpath, bench):
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    # The daemon refuses what the command does not check, since the ranks set it.
+    program = ["env", "OFFPATH_SPIN_US=x", bench, "latency", "--op", "ialltoall", "--bytes", "8"]
+    done = offpath("run", "--", "mpirun", "--oversubscribe", "-n", "2", *program, "--json", "-", **root)
+    assert done.returncode == 0 and "no device worked; the last log lines" in done.stderr, done.stderr
+    assert "--spin-us" in done.stderr and "nothing to do" not in done.stderr
+    assert "no daemon could be started" in done.stderr and "OFFPATH_AUTOSTART=1" not in done.stderr
+
+
+def test_few_descriptors_are_enough_to_start_a_device(build):
+    job = "mpirun --oversubscribe -n 2 {} latency --op ialltoall --bytes 1M --iterations 2 --json -"
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    line = f'ulimit -n 64; exec "$@" -- {job.format(build.program("offpath-bench-mpi"))}'
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", *command("run")],
+        env=environment(**root), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
     assert done.returncode == 0 and "offpath: offloaded" in done.stderr, done.stderr
 
 

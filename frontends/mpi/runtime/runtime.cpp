@@ -86,6 +86,8 @@ std::string explain_host_only(offpath_status_t status) {
                                                                          ? "a device refused it"
                                                                          : offpath_status_string(status));
     }
+    if (environment::flag("OFFPATH_AUTOSTART", false))
+        return "the program runs on the host's MPI: no daemon could be started on some node";
     return fmt::format(
         "no daemon on some node in {}: the program runs on the host's MPI (`offpath run` or "
         "OFFPATH_AUTOSTART=1 "

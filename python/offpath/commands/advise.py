@@ -154,15 +154,7 @@ def show(found: advise.Advice) -> None:
     )
     console.out.print(advise.headline(found))
     if found.verified:
-        whole = "host_wall_s" in found.verified
-        unit = "wall_s" if whole else "run_s"
-        gain, runs = found.verified["gain_percent"], int(found.verified["runs"])
-        console.out.print(
-            f"measured with offload: {gain:+.0f} % ({units.format_seconds(found.verified[f'host_{unit}'])} to"
-            f" {units.format_seconds(found.verified[f'offpath_{unit}'])},"
-            f" {'the whole command' if whole else 'from MPI_Init to MPI_Finalize'}, medians of {runs}):"
-            f" {advise.verdict(gain, found.band_percent)}"
-        )
+        console.out.print(advise.measured_line(found))
         console.note(f"gains within {found.band_percent:.0f} %, the noise of the runs, are no change")
     for note in found.notes:
         console.note(note)
