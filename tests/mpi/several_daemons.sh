@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # several_daemons.sh BUILD PROGRAM ARGS...: runs PROGRAM on RANKS ranks (2) of this machine, with DAEMONS daemons (2) that divide them among themselves,
-# as on so many nodes, for at most LIMIT_S seconds (100). MPI=mpich and ATTACH=remote as in run.sh.
+# as on so many nodes, for at most LIMIT_S seconds (100). MPI=mpich and ATTACH=remote as in run.sh. SAYS: a regular expression for a line of
+# offpath's; SAYS_NOT: for one that must not be there.
 set -u
 build=$1 program=$2
 shift 2
@@ -23,4 +24,6 @@ timeout -k 5 "${LIMIT_S:-100}" "$launch" "$ranks" sh -c 'export OFFPATH_DIR=$1/$
 result=$?
 [ "$result" -eq 0 ] || [ "$result" -eq 77 ] || fail "$(basename "$program") ended with $result"
 cat "$dir/job.log"
+[ -z "${SAYS:-}" ] || grep -Eq "^offpath: $SAYS" "$dir/job.log" || fail "no line of offpath's is like '$SAYS'"
+[ -z "${SAYS_NOT:-}" ] || ! grep -Eq "^offpath: .*$SAYS_NOT" "$dir/job.log" || fail "a line of offpath's is like '$SAYS_NOT'"
 [ "$result" -ne 77 ] || exit 77

@@ -17,17 +17,18 @@ namespace {
 int team_keyval = MPI_KEYVAL_INVALID;
 
 Team& shared_record(HostReason reason) {
-    static Team one_rank, idup, foreign, no_team;
+    static Team one_rank, idup, foreign, no_team, lost;
     Team& record = reason == HostReason::one_rank  ? one_rank
                    : reason == HostReason::idup    ? idup
                    : reason == HostReason::no_team ? no_team
+                   : reason == HostReason::lost    ? lost
                                                    : foreign;
     return record;
 }
 
 void set_up_shared_records() {
-    for (HostReason reason :
-         {HostReason::one_rank, HostReason::idup, HostReason::foreign, HostReason::no_team}) {
+    for (HostReason reason : {HostReason::one_rank, HostReason::idup, HostReason::foreign,
+                              HostReason::no_team, HostReason::lost}) {
         shared_record(reason).reason = reason;
     }
     shared_record(HostReason::one_rank).rank = 0;
@@ -83,7 +84,8 @@ std::vector<int> world_ranks(MPI_Group group, int size) {
 
 // What each rank tells the others when a communicator is made.
 struct Introduction {
-    std::int32_t tag;      // for small messages to it; negative: it cannot take part
+    static constexpr std::int32_t after_loss = -2;
+    std::int32_t tag;      // for small messages to it; negative: it cannot take part, after_loss: and why
     std::uint32_t number;  // its number of the communicator (runtime/departure.h)
 };
 
@@ -98,13 +100,16 @@ void give_team(MPI_Comm comm, MPI_Comm talk, int rank, const std::vector<int>& m
     team->of_world = comm == MPI_COMM_WORLD;
     const int tag = team->small_messages.take_tag();
     const CommunicatorInTheMaking making;
-    const Introduction mine{any_loss.load(std::memory_order_relaxed) ? -1 : tag, making.number()};
+    const Introduction mine{any_loss.load(std::memory_order_relaxed) ? Introduction::after_loss : tag,
+                            making.number()};
     std::vector<Introduction> all(members.size(), Introduction{-1, 0});
     const bool told =
         PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, talk) == MPI_SUCCESS;
     const auto can = [](const Introduction& one) { return one.tag >= 0; };
+    const auto lost = [](const Introduction& one) { return one.tag == Introduction::after_loss; };
     if (!all_know(talk, told && std::all_of(all.begin(), all.end(), can)))
-        return set_team(comm, shared_record(HostReason::no_team));
+        return set_team(comm, shared_record(std::any_of(all.begin(), all.end(), lost) ? HostReason::lost
+                                                                                      : HostReason::no_team));
     std::vector<SmallPeer> peers;
     std::vector<Departure::Member> ranks;
     for (std::size_t i = 0; i < all.size(); ++i) {

@@ -118,7 +118,7 @@ void poll_until(Done done, std::uint64_t limit_ns) {
 // All ranks of the team call this at the same place in the team's collectives.
 void leave_device(Team& team) {
     if (team.reason != HostReason::none) return;
-    team.reason = HostReason::no_team;
+    team.reason = HostReason::lost;
     if (team.rank == 0)
         warn(
             Code::device_lost,

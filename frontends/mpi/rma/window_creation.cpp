@@ -4,6 +4,7 @@
 #include "window_creation.h"
 
 #include <fmt/format.h>
+#include <offpath/loss.h>
 #include <offpath/types.h>
 
 #include <algorithm>
@@ -32,16 +33,17 @@ namespace offpath::mpi {
 namespace {
 
 // Why a window stays on the host.
-enum class Left : std::uint8_t { no, one_node, off, asked, no_team, no_room, waiting, gpu, many };
-constexpr std::array<const char*, 9> reasons = {"",
-                                                "within one node",
-                                                "switched off by OFFPATH_RMA",
-                                                "asked for by the program",
-                                                "on communicators without a team",
-                                                "for which the device had no room",
-                                                "without concurrent computation",
-                                                "with GPU memory",
-                                                "beside many others"};
+enum class Left : std::uint8_t { no, one_node, off, asked, no_team, no_room, waiting, gpu, many, lost };
+constexpr std::array<const char*, 10> reasons = {"",
+                                                 "within one node",
+                                                 "switched off by OFFPATH_RMA",
+                                                 "asked for by the program",
+                                                 "on communicators without a team",
+                                                 "for which the device had no room",
+                                                 "without concurrent computation",
+                                                 "with GPU memory",
+                                                 "beside many others",
+                                                 "after a device was lost"};
 // Each window on the device takes up to five of the host's communicators, of which MPICH has 2,048, where one
 // of the host's takes one.
 constexpr std::uint64_t most_on_device = 256;
@@ -92,7 +94,7 @@ bool has_left_device(const Window& window) {
 // Collective over `comm`. Returns the same on all ranks. `base`: null, or memory that the window exposes.
 Decision decide(MPI_Comm comm, MPI_Info info, const void* base) {
     Team& team = find_team(comm);
-    if (!team.served()) return {Left::no_team};
+    if (!team.served()) return {team.reason == HostReason::lost ? Left::lost : Left::no_team};
     // The first rank's mode counts, and so do the observations of all ranks.
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
@@ -125,6 +127,12 @@ bool is_candidate(MPI_Comm comm) {
     before_collective(comm);
     int inter = 0;
     return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && inter == 0;
+}
+
+// Why the device has no such window, although it should.
+Left not_made() {
+    const bool serves = offpath_context_device_state(runtime().context) == OFFPATH_DEVICE_SERVES;
+    return serves && !any_loss.load(std::memory_order_relaxed) ? Left::no_room : Left::lost;
 }
 
 void count(MPI_Comm comm, Left why) {
@@ -170,7 +178,7 @@ std::unique_ptr<Window> make(MPI_Comm comm, MPI_Info info, const Window::Traits&
 bool serve(MPI_Comm comm, MPI_Info info, const Window::Traits& traits, const Decision& decision,
            void* allocated, MPI_Win* win) {
     std::unique_ptr<Window> window = make(comm, info, traits, decision);
-    count(comm, window == nullptr ? Left::no_room : window->was_on_device ? Left::no : Left::waiting);
+    count(comm, window == nullptr ? not_made() : window->was_on_device ? Left::no : Left::waiting);
     if (window == nullptr) return false;
     window->counted = true;
     window->allocated = allocated;
@@ -281,7 +289,7 @@ OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MP
             *static_cast<void**>(baseptr) = base;
             return MPI_SUCCESS;
         }
-        if (!all_mapped) count(comm, Left::no_room);
+        if (!all_mapped) count(comm, not_made());
         if (mapped) offpath_mem_free(runtime().context, base);
         return by_host();
     });

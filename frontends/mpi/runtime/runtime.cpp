@@ -18,8 +18,10 @@
 #include "base/environment.h"
 #include "base/variables.h"
 #include "last_meeting.h"
+#include "losses.h"
 #include "own_communicators.h"
 #include "parts.h"
+#include "regions.h"
 #include "summary_file.h"
 
 namespace offpath::mpi {
@@ -146,6 +148,14 @@ bool any_device_is_lost() {
     return lost != 0;
 }
 
+// Collective. Rank 0 gets the answer.
+bool some_rank_knows_of_a_loss() {
+    const int mine = any_loss.load(std::memory_order_relaxed) ? 1 : 0;
+    int some = 0;
+    PMPI_Reduce(&mine, &some, 1, MPI_INT, MPI_MAX, 0, runtime().service);
+    return some != 0;
+}
+
 }  // namespace
 
 Runtime& runtime() {
@@ -223,11 +233,15 @@ void detach() {
     bool said = false;
     for (const Part& part : parts)
         said = (part.print_summary != nullptr && part.print_summary()) || said;
+    const bool lost = some_rank_knows_of_a_loss();
     if (!said && r.rank == 0 && r.settings.verbose > 0)
-        say("nothing was offloaded: no collective, message or window was of a kind that goes to the device");
+        say(fmt::format("nothing was offloaded{}: {}", has_regions() ? " outside of target regions" : "",
+                        lost ? "a device was lost before"
+                             : "no collective, message or window was of a kind that goes to the device"));
     std::vector<std::string> hints;
     for (const Part& part : parts)
         if (part.add_hints != nullptr) part.add_hints(hints);
+    if (lost || has_regions()) hints.clear();
     if (!r.offloaded && r.rank == 0 && r.settings.verbose > 0 && !hints.empty())
         say(fmt::format("the device would have had work with {}", fmt::join(hints, ", ")));
     if (r.rank == 0 && r.settings.summary_file != 0) add_to_summary_file("hints", hints);

@@ -25,11 +25,12 @@ constexpr std::array<const char*, host_reason_count> host_reasons = {
     "switched off while the program ran",
     "where the host was measured to be faster, or was tried",
     "among neighbours, whose blocks this MPI matches in an order of its own",
+    "after a device was lost",
 };
 
 constexpr std::array<const char*, host_reason_count> keys = {
-    "none",    "small",   "switched_off", "one_rank",   "idup",     "foreign",
-    "no_team", "user_op", "reduction",    "turned_off", "measured", "neighbor_order",
+    "none",    "small",     "switched_off", "one_rank", "idup",           "foreign", "no_team",
+    "user_op", "reduction", "turned_off",   "measured", "neighbor_order", "lost",
 };
 
 std::uint32_t bit(std::size_t index) {

@@ -35,8 +35,9 @@ enum class HostReason : std::uint8_t {
     turned_off,
     measured,
     repeated,
+    lost,
 };
-inline constexpr std::size_t host_reason_count = 12;
+inline constexpr std::size_t host_reason_count = 13;
 // A phrase to follow a number: "5 below the switch-over".
 const char* describe(HostReason reason);
 // A word for names: "small".

@@ -120,7 +120,7 @@ void find_passage(Call& call, Op op, HostReason* reason) {
     const bool blocking = call.form == Form::blocking;
     if (*reason == HostReason::none) {
         call.passage = blocking ? pass_settled(team, op, &call.number) : pass(team, op, &call.number);
-        if (call.passage == Passage::host) *reason = HostReason::no_team;
+        if (call.passage == Passage::host) *reason = HostReason::lost;
     } else if (!blocking && must_hold(team)) {
         call.passage = Passage::undecided;
     }

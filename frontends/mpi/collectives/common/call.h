@@ -239,7 +239,7 @@ int start_accepted(C& call, MPI_Request* request) {
     const int result = publish(operation, status, request);
     if (result != MPI_SUCCESS) return result;
     if (call.passage == Passage::host) {
-        count_on_host(*call.team, call.team->comm, C::op, HostReason::no_team, call.decided_by, call.form);
+        count_on_host(*call.team, call.team->comm, C::op, HostReason::lost, call.decided_by, call.form);
     } else if (call.any_large) {
         count_offloaded(*call.team, C::op, call.from_others, call.decided_by, call.form);
     } else {
