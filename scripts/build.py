@@ -33,7 +33,7 @@ def main(tree: str, *targets: str) -> int:
                     print(line, end="", flush=True)
                 continue
             done, all_steps, now = int(step[1]), int(step[2]), time.monotonic()
-            if now - last >= _EVERY_S:
+            if done and now - last >= _EVERY_S:
                 last = now
                 left = (now - begin) / done * (all_steps - done)
                 print(f"build: {done} of {all_steps} steps, about {left / 60:.0f} min left", flush=True)
