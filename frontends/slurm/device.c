@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { lock_ms = 1000, start_ms = 10000, end_ms = 3000, most_log_lines = 5 };
@@ -69,13 +68,6 @@ static void place_device(spank_t spank, offpath_step_t* step) {
     say_met(step, &mine, &devices);
 }
 
-// A mapping that the tasks share. If there is none, every task says what one of them should.
-static void make_flag(offpath_step_t* step) {
-    void* const flag =
-        mmap(NULL, sizeof *step->told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    step->told = flag == MAP_FAILED ? NULL : flag;
-}
-
 static void make_directory(spank_t spank, offpath_step_t* step) {
     uint32_t job = 0;
     uint32_t number = 0;
@@ -94,7 +86,6 @@ static void make_directory(spank_t spank, offpath_step_t* step) {
 
 void offpath_device_prepare(spank_t spank, offpath_step_t* step) {
     place_device(spank, step);
-    make_flag(step);
     make_directory(spank, step);
 }
 
@@ -143,9 +134,7 @@ void offpath_device_start(spank_t spank, offpath_step_t* step, pid_t first_task)
 
 static void say_shared(const offpath_step_t* step, const cpu_set_t* cpus) {
     char list[4096];
-    if ((step->told != NULL && atomic_exchange(step->told, true)) ||
-        !offpath_cpus_format(cpus, list, sizeof list))
-        return;
+    if (atomic_exchange(&step->shared->told, true) || !offpath_cpus_format(cpus, list, sizeof list)) return;
     if (step->place.shared)
         offpath_step_say(
             step,
@@ -213,6 +202,4 @@ void offpath_device_end(offpath_step_t* step) {
         if (step->claims[i] >= 0) close(step->claims[i]);
         step->claims[i] = -1;
     }
-    if (step->told != NULL) munmap(step->told, sizeof *step->told);
-    step->told = NULL;
 }

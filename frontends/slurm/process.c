@@ -98,18 +98,40 @@ static _Noreturn void run(const offpath_user_t* user, char* const* command, char
     _exit(127);
 }
 
-void offpath_process_ask(const offpath_user_t* user, char* const* command, char* const* environment, int ms,
-                         char* line, size_t bytes) {
+// Returns the control groups that a process beside a task joins. Not to be freed.
+static const offpath_cgroups_t* groups_of(pid_t task, const cpu_set_t* cpus) {
+    static offpath_cgroups_t cgroups;  // large
+    char list[64];
+    snprintf(list, sizeof list, "/proc/%d/cgroup", (int)task);
+    FILE* const groups = fopen(list, "re");
+    cgroups.count = 0;
+    if (groups != NULL) {
+        offpath_cgroups_read(groups, "/sys/fs/cgroup", cpus, &cgroups);
+        fclose(groups);
+    }
+    return &cgroups;
+}
+
+static void join(const offpath_cgroups_t* cgroups) {
+    for (int i = 0; i < cgroups->count; ++i)
+        write_zero(cgroups->files[i]);
+}
+
+void offpath_process_ask(const offpath_user_t* user, char* const* command, char* const* environment,
+                         pid_t beside, int ms, char* line, size_t bytes) {
+    cpu_set_t none;
     int answer[2];
     size_t used = 0;
     line[0] = '\0';
     if (pipe2(answer, O_CLOEXEC) != 0) return;
+    CPU_ZERO(&none);
+    const offpath_cgroups_t* const cgroups = groups_of(beside, &none);
     const struct timespec until = in_ms(ms);
     const pid_t child = fork();
     // Both processes set the group, because the parent may need it before the child has set it.
     if (child >= 0) setpgid(child, child);
     if (child == 0) {
-        if (getuid() == 0 && seteuid(0) != 0) _exit(126);
+        join(cgroups);
         run(user, command, environment, answer[1], -1, -1);
     }
     close(answer[1]);
@@ -126,24 +148,15 @@ void offpath_process_ask(const offpath_user_t* user, char* const* command, char*
 
 bool offpath_process_start(const offpath_user_t* user, char* const* command, char* const* environment,
                            pid_t beside, const cpu_set_t* cpus, int ms, offpath_process_t* process) {
-    static offpath_cgroups_t cgroups;  // large
-    char list[64];
     int ready[2];
     const struct timespec until = in_ms(ms);
     *process = (offpath_process_t){.pid = 0, .handle = -1, .log = memfd_create("offpathd", MFD_CLOEXEC)};
     if (process->log < 0 || pipe2(ready, O_CLOEXEC) != 0) return false;
-    snprintf(list, sizeof list, "/proc/%d/cgroup", (int)beside);
-    FILE* const groups = fopen(list, "re");
-    cgroups.count = 0;
-    if (groups != NULL) {
-        offpath_cgroups_read(groups, "/sys/fs/cgroup", cpus, &cgroups);
-        fclose(groups);
-    }
+    const offpath_cgroups_t* const cgroups = groups_of(beside, cpus);
     const pid_t parent = getpid();
     process->pid = fork();
     if (process->pid == 0) {
-        for (int i = 0; i < cgroups.count; ++i)
-            write_zero(cgroups.files[i]);
+        join(cgroups);
         // A change of the user would undo the wish for a signal, so it comes before. run() changes nothing
         // more.
         if (!become(user)) _exit(126);

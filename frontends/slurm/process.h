@@ -27,10 +27,11 @@ typedef struct {
 } offpath_process_t;
 
 // Runs a command, with at most `ms` milliseconds of patience, and returns the first line that it printed
-// (`line` is empty if there is none). Its own errors go nowhere. Then the command is killed, and so is what
-// it started in its process group.
-void offpath_process_ask(const offpath_user_t* user, char* const* command, char* const* environment, int ms,
-                         char* line, size_t bytes);
+// (`line` is empty if there is none). Its own errors go nowhere. It runs in the control groups of process
+// `beside`, a task, so it is part of the step like a task. Then the command is killed, and so is what it
+// started in its process group. What has left that group ends with the step.
+void offpath_process_ask(const offpath_user_t* user, char* const* command, char* const* environment,
+                         pid_t beside, int ms, char* line, size_t bytes);
 
 // Starts a command that says on descriptor 3 when it is ready. It joins the control groups of process
 // `beside`, or those above that have `cpus` (cgroups.h), so that Slurm accounts for it and limits it like a

@@ -41,7 +41,7 @@ const char* offpath_front_end(offpath_mpi_t mpi) {
 }
 
 offpath_mpi_t offpath_mpi_of(const offpath_user_t* user, const char* libraries, int words, char* const* word,
-                             char* const* environment) {
+                             char* const* environment, pid_t task) {
     const char* const before[] = {"/bin/sh", "-c", script, "sh", libraries};
     enum { before_count = sizeof before / sizeof before[0] };
     char line[16];
@@ -49,7 +49,7 @@ offpath_mpi_t offpath_mpi_of(const offpath_user_t* user, const char* libraries, 
     if (command == NULL) return OFFPATH_MPI_UNKNOWN;
     memcpy(command, before, sizeof before);
     memcpy(command + before_count, word, (size_t)words * sizeof *word);
-    offpath_process_ask(user, command, environment, patience_ms, line, sizeof line);
+    offpath_process_ask(user, command, environment, task, patience_ms, line, sizeof line);
     free(command);
     if (strcmp(line, "openmpi") == 0) return OFFPATH_MPI_OPENMPI;
     if (strcmp(line, "none") == 0) return OFFPATH_MPI_NONE;

@@ -1,9 +1,10 @@
 // The plug-in for Slurm: `srun --offpath` and `sbatch --offpath` (docs/slurm.md).
 //
 // srun, sbatch and salloc only check the option. The work is slurmstepd's, once for each node of a step, and
-// in this order: as the user, before the tasks exist, it finds the program's MPI, chooses the device's cores
-// and sets the tasks' environment. When the tasks exist but still wait, it starts offpathd beside them. Each
-// task leaves the device's cores. When the last task of the node has ended, so does offpathd.
+// in this order: as the user, before the tasks exist, it chooses the device's cores. When the tasks exist but
+// still wait, it finds the program's MPI and starts offpathd, both beside them. Each task takes the front end
+// into its environment and leaves the device's cores. When the last task of the node has ended, so does
+// offpathd. Nothing of the job runs before there are tasks, or outside their control groups.
 //
 // The calls of one step come from one thread, so that the state here needs no lock.
 #define _GNU_SOURCE
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 SPANK_PLUGIN(offpath, 1)
@@ -80,11 +82,13 @@ static bool find_libraries(void) {
     return strpbrk(step.libraries, " \t:;") == NULL;  // the loader takes LD_PRELOAD apart at these
 }
 
-// Sets LD_PRELOAD. Returns false if the program's MPI is not known.
-static bool preload(spank_t spank) {
+static void front_end_path(offpath_mpi_t mpi, char* path, size_t bytes) {
+    snprintf(path, bytes, "%s/%s", step.libraries, offpath_front_end(mpi));
+}
+
+// Finds the program's MPI, and says why nothing is offloaded if that is so: unknown.
+static offpath_mpi_t find_mpi(spank_t spank, pid_t task) {
     char library[PATH_MAX + 64];
-    char before[4096];
-    char value[sizeof library + sizeof before];
     int words = 0;
     char** word = NULL;
     char** environment = NULL;
@@ -94,7 +98,7 @@ static bool preload(spank_t spank) {
     spank_get_item(spank, S_JOB_NODEID, &node);
     offpath_mpi_t mpi = step.options.mpi;
     if (mpi == OFFPATH_MPI_UNKNOWN)
-        mpi = offpath_mpi_of(&step.user, step.libraries, words, word, environment);
+        mpi = offpath_mpi_of(&step.user, step.libraries, words, word, environment, task);
     if (mpi == OFFPATH_MPI_UNKNOWN) {
         if (node == 0)
             offpath_step_say(
@@ -102,17 +106,32 @@ static bool preload(spank_t spank) {
                 "no MPI library is seen in '%.100s', so nothing is offloaded; say which it uses with "
                 "--offpath=mpi=openmpi, mpich or none [OFP-0601]",
                 words > 0 ? word[0] : "");
-        return false;
+        return OFFPATH_MPI_UNKNOWN;
     }
-    if (mpi == OFFPATH_MPI_NONE) return true;
-    snprintf(library, sizeof library, "%s/%s", step.libraries, offpath_front_end(mpi));
-    if (eaccess(library, R_OK) != 0) {
-        if (node == 0) offpath_step_say(&step, "%s is missing, so nothing is offloaded [OFP-0601]", library);
-        return false;
-    }
+    if (mpi == OFFPATH_MPI_NONE) return mpi;
+    front_end_path(mpi, library, sizeof library);
+    if (eaccess(library, R_OK) == 0) return mpi;
+    if (node == 0) offpath_step_say(&step, "%s is missing, so nothing is offloaded [OFP-0601]", library);
+    return OFFPATH_MPI_UNKNOWN;
+}
+
+static void preload(spank_t spank, offpath_mpi_t mpi) {
+    char library[PATH_MAX + 64];
+    char before[4096];
+    char value[sizeof library + sizeof before];
+    front_end_path(mpi, library, sizeof library);
     const bool joined = offpath_step_has(spank, "LD_PRELOAD", before, sizeof before);
     snprintf(value, sizeof value, "%s%s%s", library, joined ? " " : "", joined ? before : "");
-    return spank_setenv(spank, "LD_PRELOAD", value, 1) == ESPANK_SUCCESS;
+    spank_setenv(spank, "LD_PRELOAD", value, 1);
+}
+
+// A mapping that the tasks share.
+static bool make_shared(void) {
+    void* const made =
+        mmap(NULL, sizeof *step.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    step.shared = made == MAP_FAILED ? NULL : made;
+    if (step.shared != NULL) atomic_store(&step.shared->mpi, OFFPATH_MPI_UNKNOWN);
+    return step.shared != NULL;
 }
 
 // Runs with the user's rights, before there are tasks.
@@ -146,7 +165,10 @@ int slurm_spank_user_init(spank_t spank, int argc, char* argv[]) {
         offpath_step_say(&step, "the path of the plug-in cannot be preloaded: %s [OFP-0601]", step.libraries);
         return 0;
     }
-    if (!preload(spank)) return 0;
+    if (!make_shared()) {
+        offpath_step_say(&step, "no memory, so nothing is offloaded [OFP-0603]");
+        return 0;
+    }
     // The user's own devices.
     if (offpath_step_has(spank, "OFFPATH_DEVICES", value, sizeof value) ||
         offpath_step_has(spank, "OFFPATH_DIR", value, sizeof value))
@@ -159,17 +181,31 @@ int slurm_spank_task_post_fork(spank_t spank, int argc, char* argv[]) {
     int task = -1;
     pid_t process = 0;
     (void)argc, (void)argv;
-    if (spank_context() != S_CTX_REMOTE || step.dir[0] == '\0') return 0;
+    if (spank_context() != S_CTX_REMOTE || step.shared == NULL) return 0;
     spank_get_item(spank, S_TASK_ID, &task);
     spank_get_item(spank, S_TASK_PID, &process);
-    if (task == 0) offpath_device_start(spank, &step, process);
+    if (task != 0) return 0;
+    const offpath_mpi_t mpi = find_mpi(spank, process);
+    atomic_store(&step.shared->mpi, (int)mpi);
+    if (step.dir[0] == '\0') return 0;
+    if (mpi != OFFPATH_MPI_UNKNOWN)
+        offpath_device_start(spank, &step, process);
+    else
+        offpath_device_end(&step);
     return 0;
 }
 
 // Runs in the task. Slurm has bound it by now.
 int slurm_spank_task_init(spank_t spank, int argc, char* argv[]) {
-    (void)spank, (void)argc, (void)argv;
-    if (spank_context() == S_CTX_REMOTE && step.dir[0] != '\0') offpath_device_leave(&step);
+    (void)argc, (void)argv;
+    if (spank_context() != S_CTX_REMOTE || step.shared == NULL) return 0;
+    const offpath_mpi_t mpi = (offpath_mpi_t)atomic_load(&step.shared->mpi);
+    if (mpi == OFFPATH_MPI_UNKNOWN) {
+        if (step.dir[0] != '\0') spank_unsetenv(spank, "OFFPATH_DIR");
+        return 0;
+    }
+    if (mpi != OFFPATH_MPI_NONE) preload(spank, mpi);
+    if (step.dir[0] != '\0') offpath_device_leave(&step);
     return 0;
 }
 
@@ -182,6 +218,9 @@ int slurm_spank_task_exit(spank_t spank, int argc, char* argv[]) {
 // Also for steps whose tasks could not start.
 int slurm_spank_exit(spank_t spank, int argc, char* argv[]) {
     (void)spank, (void)argc, (void)argv;
-    if (spank_context() == S_CTX_REMOTE) offpath_device_end(&step);
+    if (spank_context() != S_CTX_REMOTE) return 0;
+    offpath_device_end(&step);
+    if (step.shared != NULL) munmap(step.shared, sizeof *step.shared);
+    step.shared = NULL;
     return 0;
 }

@@ -11,18 +11,24 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+// What slurmstepd and the tasks of a node share: the tasks are forks of slurmstepd.
+typedef struct {
+    atomic_bool told;  // whether a task has said that it shares a core with the device
+    atomic_int mpi;    // an offpath_mpi_t: the program's, as slurmstepd has found it while the tasks waited
+} offpath_step_shared_t;
+
 typedef struct {
     offpath_step_options_t options;
     char node[256];
     offpath_user_t user;
-    char libraries[PATH_MAX];  // the folder that this plug-in is in
-    uint32_t tasks;            // of this node, that have not ended
+    char libraries[PATH_MAX];       // the folder that this plug-in is in
+    uint32_t tasks;                 // of this node, that have not ended
+    offpath_step_shared_t* shared;  // NULL: nothing is offloaded
     // The device (device.h).
     char dir[PATH_MAX];  // empty: no daemon is to start
     int dir_descriptor;  // the user may rename the directory, so its files are removed through this
     offpath_device_place_t place;
-    atomic_bool* told;  // whether a task has said that it shares a core with the device; in shared memory
-    int claims[2];      // of the CPUs of the step and of its device (claims.h); -1: none
+    int claims[2];  // of the CPUs of the step and of its device (claims.h); -1: none
     offpath_process_t device;
 } offpath_step_t;
 

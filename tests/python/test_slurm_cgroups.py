@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from conftest import environment
+from conftest import environment, eventually
 from slurm_user import OFFLOADED, cpus, running
 
 # Prints a task's control group, then its device's, each with its cores.
@@ -58,6 +58,28 @@ def test_a_device_beside_its_step_is_confined_to_the_job(slurm):
     for task, cores, device, device_cores in tasks:
         assert task == f"{device}/step_0" and device.startswith("job_"), tasks
         assert cores < device_cores == set(range(os.cpu_count())), tasks
+
+
+def test_nothing_of_a_job_runs_outside_its_step(slurm, tmp_path):
+    """The plug-in asks programs that are called python which MPI they use. This one leaves a process."""
+    tmp_path.chmod(0o755)
+    program = tmp_path / "python-of-the-job"
+    program.write_text(
+        "#!/bin/sh\n"
+        "group=$(sed -n 's/^[0-9]*:\\(cpuset\\|freezer\\):/\\1/p' /proc/self/cgroup | sort | tr '\\n' ' ')\n"
+        '[ "$1" = -c ] || exec echo "$(hostname) $group"\n'
+        f'echo "$(hostname) $group" >>{tmp_path}/asked\n'
+        f"setsid sleep 86{os.getpid()} </dev/null >/dev/null 2>&1 &\n"
+    )
+    program.chmod(0o755)
+    done = slurm.run("srun", "--offpath", "-N2", "-n4", "--overcommit", str(program))
+    assert done.returncode == 0 and "no MPI library is seen" in done.stderr, done
+    tasks = set(done.stdout.splitlines())
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert len(asked) == 2 and set(asked) <= tasks, (asked, tasks)
+    assert all("/step_0" in line for line in asked), asked
+    assert eventually(lambda: not slurm.shell(f"pgrep -xf 'sleep 86{os.getpid()}'"), 30)
+    assert not slurm.daemons()
 
 
 def test_a_job_that_is_cancelled_leaves_no_group(slurm):
