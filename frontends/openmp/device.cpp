@@ -178,6 +178,7 @@ void* Device::allocate(std::int64_t bytes, const void* host) {
     if (void* const shared = shared_.share(*target_, host, static_cast<std::uint64_t>(bytes));
         shared != nullptr)
         return shared;
+    if (void* const device = take_as_host(host); device != nullptr) return device;
     std::call_once(pool_, [this] { target_->open_pool(); });
     std::uint64_t address = 0;
     std::string problem;
@@ -202,6 +203,10 @@ std::int32_t Device::release(void* address) {
     if (shared_.unshare(*target_, address)) return success;
     {
         std::lock_guard lock(mutex_);
+        if (const auto taken = taken_as_host_.find(address); taken != taken_as_host_.end()) {
+            taken_as_host_.erase(taken);
+            return success;
+        }
         mapped_.erase(reinterpret_cast<std::uint64_t>(address));
     }
     return target_->release(0, reinterpret_cast<std::uint64_t>(address)) == Status::ok
@@ -302,6 +307,7 @@ std::int32_t Device::copy_here(void* to, const void* from, std::int64_t bytes, A
 
 std::int32_t Device::submit(void* to, const void* from, std::int64_t bytes, AsyncInfo* async) {
     if (in_program(to)) return copy_here(to, from, bytes, async);
+    if (is_taken_as_host(to, from)) return success;
     const auto size = static_cast<std::uint64_t>(bytes);
     if (shared_.same(*target_, to, from, size, true)) {
         not_copied_ += size;
@@ -317,6 +323,7 @@ std::int32_t Device::submit(void* to, const void* from, std::int64_t bytes, Asyn
 
 std::int32_t Device::retrieve(void* to, const void* from, std::int64_t bytes, AsyncInfo* async) {
     if (in_program(from)) return copy_here(to, from, bytes, async);
+    if (is_taken_as_host(from, to)) return success;
     const auto size = static_cast<std::uint64_t>(bytes);
     if (shared_.same(*target_, from, to, size, false)) {
         not_copied_ += size;

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -86,6 +87,9 @@ class Device {
     std::string too_long(const char* region) const;
     Status begin_unified(const DeviceImage& image, const std::vector<std::uint64_t>& addresses);
     bool in_program(const void* address);
+    // The device address that a map names in place of one of the host's; null: it names none.
+    void* take_as_host(const void* host);
+    bool is_taken_as_host(const void* device, const void* host);
     std::int32_t copy_here(void* to, const void* from, std::int64_t bytes, AsyncInfo* async);
     Queue* queue_of(AsyncInfo* async);
     const char* name_of(const void* entry);
@@ -111,6 +115,7 @@ class Device {
     };
     std::map<std::uint64_t, Mapped> mapped_;          // by the device's address
     std::map<const std::byte*, std::size_t> blocks_;  // of device memory in the program, with their bytes
+    std::multiset<const void*> taken_as_host_;        // see take_as_host()
     std::unique_ptr<target::Target> target_;
     std::once_flag pool_;
     RegionMpi mpi_;
