@@ -1,16 +1,24 @@
 #include "kernel_host/host_process.h"
 
 #include "base/file_descriptor.h"
+#include "base/log.h"
+#include "kernel_host/descendants.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <string_view>
 
 #include <fcntl.h>
 #include <grp.h>
@@ -52,31 +60,88 @@ bool become(const char* user) {
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     // The header names version 3 and this thread. The data name no capabilities.
     const std::uint32_t header[2] = {0x20080522, 0}, none[6] = {};
-    return syscall(SYS_capset, header, none) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+    return syscall(SYS_capset, header, none) == 0;
 }
 
-// The file's name has the process's number and its user's.
-void remove_openmp_mark(pid_t pid) {
-    const std::string name = fmt::format("__KMP_REGISTERED_LIB_{}_", pid);
-    std::error_code error;
-    for (std::filesystem::directory_iterator entry("/dev/shm", error), end; !error && entry != end;
-         entry.increment(error)) {
-        std::error_code ignored;
-        if (entry->path().filename().native().starts_with(name))
-            std::filesystem::remove(entry->path(), ignored);
-    }
+// The wardens that this process has started and not reaped.
+std::mutex wardens_mutex;
+std::set<pid_t> wardens;
+bool adopts_orphans = false;
+
+// How long a warden may take to end what it guards.
+constexpr auto warden_patience = std::chrono::seconds(2);
+
+// Marks the environment of hosts, and of what they start: the daemon may have children of other origin.
+std::string mark() {
+    return fmt::format("OFFPATH_HOST_OF={}", getpid());
+}
+
+bool has_mark(pid_t pid) {
+    std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
+    const std::string wanted = mark();
+    for (std::string entry; std::getline(file, entry, '\0');)
+        if (entry == wanted) return true;
+    return false;
+}
+
+void end_orphans() {
+    std::lock_guard lock(wardens_mutex);
+    const auto is_orphan = [](pid_t pid) { return !wardens.contains(pid) && has_mark(pid); };
+    if (adopts_orphans && !end_children(is_orphan, warden_patience))
+        log::error(Code::client_lost, "processes of a program's code do not end");
 }
 
 }  // namespace
 
-// The number stays taken until the mark is gone, so that no later process loses its own.
-pid_t wait_for_host(pid_t pid, int options, int& status) {
-    siginfo_t facts{};
-    while (waitid(P_PID, static_cast<id_t>(pid), &facts, WEXITED | WNOWAIT | options) != 0)
-        if (errno != EINTR) return -1;
-    if (facts.si_pid != pid) return 0;
-    remove_openmp_mark(pid);
-    return waitpid(pid, &status, WNOHANG);
+std::vector<std::string> host_environment() {
+    static constexpr std::string_view names[] = {
+        "PATH",     "HOME", "USER",   "LOGNAME",         "SHELL",     "LANG",
+        "LANGUAGE", "TZ",   "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD"};
+    // The last four are of tools that look into programs.
+    static constexpr std::string_view prefixes[] = {
+        "LC_",      "OMP_",      "GOMP_",  "KMP_",       "LIBOMPTARGET_", "UCX_",
+        "OFFPATH_", "OMPI_MCA_", "MPICH_", "MPIR_CVAR_", "MALLOC_",       "GLIBC_TUNABLES",
+        "QEMU_",    "ASAN_",     "TSAN_",  "UBSAN_",     "LSAN_",         "LLVM_PROFILE_FILE",
+        "GCOV_"};
+    std::vector<std::string> kept;
+    for (char** each = environ; *each != nullptr; ++each) {
+        const std::string_view entry = *each, name = entry.substr(0, entry.find('='));
+        const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+        if (name == "OFFPATH_KEY_FILE" || name == "OFFPATH_HOST_OF") continue;
+        if (std::ranges::find(names, name) != std::end(names) || std::ranges::any_of(prefixes, begins))
+            kept.emplace_back(entry);
+    }
+    kept.push_back(mark());
+    return kept;
+}
+
+void adopt_orphans() {
+    std::lock_guard lock(wardens_mutex);
+    adopts_orphans = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+void kill_host(pid_t pid) {
+    kill(pid, SIGTERM);
+    kill(pid, SIGCONT);  // what it guards may have stopped it
+}
+
+bool reap_host(pid_t pid, int options, int& status) {
+    const auto end = std::chrono::steady_clock::now() + warden_patience;
+    pid_t reaped;
+    while ((reaped = waitpid(pid, &status, WNOHANG)) == 0 || (reaped < 0 && errno == EINTR)) {
+        if ((options & WNOHANG) != 0) return false;
+        if (std::chrono::steady_clock::now() > end) kill(pid, SIGKILL);
+        const timespec moment{0, 200'000};
+        nanosleep(&moment, nullptr);
+    }
+    if (reaped < 0) status = 0;
+    {
+        std::lock_guard lock(wardens_mutex);
+        wardens.erase(pid);
+    }
+    // A warden that ends by itself has ended all others.
+    if (reaped > 0 && WIFSIGNALED(status)) end_orphans();
+    return true;
 }
 
 Status spawn_host(const HostConfig& config, std::vector<std::string> arguments,
@@ -116,8 +181,17 @@ Status spawn_host(const HostConfig& config, std::vector<std::string> arguments,
     for (std::string& word : words)
         vector.push_back(word.data());
     vector.push_back(nullptr);
-    const int error =
-        fine ? posix_spawn(&pid, words[0].c_str(), &files, &attributes, vector.data(), environ) : EMFILE;
+    std::vector<std::string> environment = host_environment();
+    std::vector<char*> variables;
+    for (std::string& each : environment)
+        variables.push_back(each.data());
+    variables.push_back(nullptr);
+    int error = EMFILE;
+    if (fine) {
+        std::lock_guard lock(wardens_mutex);
+        error = posix_spawn(&pid, words[0].c_str(), &files, &attributes, vector.data(), variables.data());
+        if (error == 0) wardens.insert(pid);
+    }
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     if (error == 0) return Status::ok;
@@ -132,16 +206,18 @@ void die_first() {
     (void)!write(score.get(), "1000", 4);
 }
 
-bool settle_host(char** arguments) {
+bool settle_host(char** arguments, const Watched& watched) {
+    if (!guard_host(std::atoi(arguments[1]), watched)) return false;
+    const pid_t warden = getppid();
     die_first();
-    const bool fine = become(arguments[3]);
+    const bool fine = become(arguments[3]) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
     // A change of users resets the parent-death signal, so it is set afterwards.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!fine) {
         std::fprintf(stderr, "%s cannot become user %s [OFP-0106]\n", arguments[0], arguments[3]);
         return false;
     }
-    if (getppid() != std::atoi(arguments[1])) return false;
+    if (getppid() != warden) return false;
     use_cpus(arguments[2]);
     return true;
 }

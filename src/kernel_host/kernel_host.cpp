@@ -92,32 +92,31 @@ Status KernelHost::receive(Answer& answer) {
 }
 
 void KernelHost::kill() const {
-    if (pid_ > 0) ::kill(-pid_, SIGKILL);
+    if (pid_ > 0) kill_host(pid_);
 }
 
-void KernelHost::stop() const {
-    if (pid_ > 0) ::kill(-pid_, SIGSTOP);
+void KernelHost::stop() {
+    (void)has_stopped();
+    if (pid_ > 0) ::kill(pid_, SIGUSR1);
 }
 
-bool KernelHost::has_stopped() const {
-    siginfo_t facts{};
-    return pid_ > 0 && waitid(P_PID, static_cast<id_t>(pid_), &facts, WSTOPPED | WNOHANG) == 0 &&
-           facts.si_pid == pid_;
+bool KernelHost::has_stopped() {
+    const auto& stops = reinterpret_cast<const Shared*>(shared_.data())->stops;
+    const std::uint32_t now = stops.load(std::memory_order_acquire);
+    return std::exchange(seen_stops_, now) != now;
 }
 
 void KernelHost::go_on() const {
-    if (pid_ > 0) ::kill(-pid_, SIGCONT);
+    if (pid_ > 0) ::kill(pid_, SIGUSR2);
 }
 
 std::string KernelHost::wait(int options) {
     int status = 0;
-    const pid_t ended = wait_for_host(pid_, options, status);
-    if (ended == 0) return {};
+    if (!reap_host(pid_, options, status)) return {};
     pid_ = -1;
-    if (ended > 0 && WIFSIGNALED(status))
+    if (WIFSIGNALED(status))
         return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    if (ended > 0 && WIFEXITED(status)) return fmt::format("it left with code {}", WEXITSTATUS(status));
-    return "it ended";
+    return fmt::format("it left with code {}", WEXITSTATUS(status));
 }
 
 std::string KernelHost::reap() {

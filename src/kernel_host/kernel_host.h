@@ -29,7 +29,7 @@ class KernelHost {
 
     // Readable when there is an answer, or the process has ended.
     int fd() const { return socket_.get(); }
-    pid_t pid() const { return pid_; }
+    pid_t pid() const { return pid_; }  // of its warden
     // Whether there are answers that have not been received. One load; it does not detect the process's end.
     bool answered() const;
     // The ends of the pipes that the process has as standard output and standard error; they do not block.
@@ -40,12 +40,12 @@ class KernelHost {
     // retry: there is no answer. peer_lost: the process has ended, or broke the rules.
     Status receive(Answer& answer);
 
-    // Also what its kernels have started in its process group.
+    // Also what its kernels have started.
     void kill() const;
     // Tells the same processes to stop. They can still answer until has_stopped() is true.
-    void stop() const;
+    void stop();
     // Whether the process has stopped. True at most once for each stop().
-    bool has_stopped() const;
+    bool has_stopped();
     void go_on() const;
     // Tells people how the process ended; empty: it has not.
     std::string reap();
@@ -62,6 +62,7 @@ class KernelHost {
     memory::Mapping shared_;
     std::array<FileDescriptor, 2> output_;
     std::uint64_t taken_ = 0;
+    std::uint32_t seen_stops_ = 0;
 };
 
 }  // namespace offpath::kernel_host

@@ -195,10 +195,12 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "offpath-kernel-host is started by offpathd [OFP-0106]\n");
         return 2;
     }
-    if (!kernel_host::settle_host(argv)) return 1;
     memory::Mapping shared;
     if (memory::Mapping::map(kernel_host::shared_fd, sizeof(kernel_host::Shared), shared) != Status::ok)
         return 1;
+    kernel_host::Watched watched;
+    watched.stops = &reinterpret_cast<kernel_host::Shared*>(shared.data())->stops;
+    if (!kernel_host::settle_host(argv, watched)) return 1;
     close(kernel_host::shared_fd);
     // What kernels print goes to the program.
     for (const auto& [pipe, descriptor] : {std::pair(kernel_host::output_fd, STDOUT_FILENO),

@@ -22,9 +22,11 @@ constexpr std::size_t max_record_bytes = 16 << 10;
 constexpr std::size_t max_answer_text_bytes = 1024;
 constexpr std::size_t max_regions = 17;  // that come with one record
 
-// Shared memory: tells the proxy, without a system call, that there are answers on the socket.
+// Shared memory: tells the proxy, without a system call, that there are answers on the socket, and how often
+// the host has stopped for it.
 struct Shared {
     alignas(64) std::atomic<std::uint64_t> answers;
+    std::atomic<std::uint32_t> stops;
 };
 
 struct Load {

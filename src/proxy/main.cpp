@@ -4,6 +4,7 @@
 #include "base/patience.h"
 #include "command_line/command_line.h"
 #include "control/socket.h"
+#include "kernel_host/host_process.h"
 #include "proxy/cpu_list.h"
 #include "proxy/daemon.h"
 #include "proxy/info.h"
@@ -154,6 +155,7 @@ int main(int argc, char** argv) try {
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    kernel_host::adopt_orphans();
     std::string problem;
     if (proxy::Daemon(options).run(problem) != Status::ok) {
         std::fprintf(stderr, "offpathd: %s [OFP-0106]\n", problem.c_str());

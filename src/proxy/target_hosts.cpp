@@ -51,11 +51,11 @@ TargetHosts::TargetHosts(TargetSettings settings, int epoll)
     : settings_(std::move(settings)), epoll_(epoll), images_(settings_.image_cache_bytes, epoll) {}
 
 TargetHosts::~TargetHosts() {
-    for (Host& host : hosts_) {
-        kill(host.pid, SIGKILL);
-        int status = 0;
-        kernel_host::wait_for_host(host.pid, 0, status);
-    }
+    int status = 0;
+    for (Host& host : hosts_)
+        kernel_host::kill_host(host.pid);
+    for (Host& host : hosts_)
+        (void)kernel_host::reap_host(host.pid, 0, status);
 }
 
 bool TargetHosts::admit(const Newcomer& newcomer, Status& status, std::string& why) const {
@@ -120,12 +120,16 @@ Status TargetHosts::start(Newcomer& newcomer, control::TargetWelcome& welcome, s
         return Status::system;
     }
     std::vector<int> descriptors{newcomer.socket.fd(), images.get()};
+    FileDescriptor program;
     if (!remote) {
+        program = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, newcomer.peer.pid, 0)));
         if (Status status = target::SharedLine::make_file(line); status != Status::ok) {
             why = "no memory for the line";
             return status;
         }
         descriptors.push_back(line.get());
+        // It has none if its number is not known here, as from another PID namespace. Its socket remains.
+        if (program) descriptors.push_back(program.get());
         std::string why_not;
         welcome.reads_program = memory::cma_probe(newcomer.peer.pid, newcomer.hello.probe_address,
                                                   newcomer.hello.probe_value, why_not) == Status::ok;
@@ -163,7 +167,7 @@ bool TargetHosts::reap(int fd) {
                                    [&](const Host& each) { return each.process.get() == fd; });
     if (host == hosts_.end()) return false;
     int status = 0;
-    if (kernel_host::wait_for_host(host->pid, WNOHANG, status) != host->pid) return true;
+    if (!kernel_host::reap_host(host->pid, WNOHANG, status)) return true;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         log::info("{}: process {} of its target regions has ended", host->client, host->pid);
     else

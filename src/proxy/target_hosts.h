@@ -46,7 +46,7 @@ class TargetHosts {
 
   private:
     struct Host {
-        pid_t pid = 0;
+        pid_t pid = 0;           // of its warden
         FileDescriptor process;  // pidfd
         std::string client;
         TicketUse ticket;

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -360,6 +361,43 @@ TEST(KernelHosts, AreLostWithTheDaemon) {
     daemon.signal(SIGKILL);
     EXPECT_EQ(job.wait(), std::vector<int>{0});
     EXPECT_TRUE(goes(host));
+}
+
+// All processes whose environment has the mark of the daemon's hosts.
+std::vector<pid_t> marked(pid_t daemon) {
+    const std::string mark = "OFFPATH_HOST_OF=" + std::to_string(daemon);
+    std::vector<pid_t> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        std::ifstream file(entry.path() / "environ", std::ios::binary);
+        for (std::string word; std::getline(file, word, '\0');)
+            if (word == mark) found.push_back(std::stoi(entry.path().filename()));
+    }
+    return found;
+}
+
+// Whatever processes a kernel has left end with its client, and with a daemon that is killed.
+TEST(KernelHosts, LeaveNoProcesses) {
+    for (const bool killed : {false, true}) {
+        TemporaryDirectory directory;
+        DaemonProcess daemon{directory.path()};
+        ASSERT_TRUE(daemon.ready()) << daemon.log();
+        Job job(1, directory.path(), [&](const Rank& me) {
+            offpath_context_h context = me.init();
+            expect(run(load(context, "test_leave_processes"), 0, {}), OFFPATH_OK, "leave");
+            while (marked(daemon.pid()).size() < 4)
+                usleep(1000);
+            if (killed)
+                daemon.signal(SIGKILL);
+            else
+                expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+            _exit(0);
+        });
+        EXPECT_EQ(job.wait(60), std::vector<int>{0});
+        std::vector<pid_t> left = marked(daemon.pid());
+        for (int i = 0; i < 6000 && !left.empty(); ++i, left = marked(daemon.pid()))
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        EXPECT_TRUE(left.empty()) << left.size() << " processes";
+    }
 }
 
 TEST(KernelHosts, EndWithTheirClient) {

@@ -1,6 +1,7 @@
 // A kernel host that answers each Load with ok, counts an answer in the shared words only when it receives an
 // Unmap, and exits at an Unload. It answers a Run with ok, but if its first argument byte is 1, only after
 // the next Run has come.
+#include "kernel_host/host_process.h"
 #include "kernel_host/records.h"
 #include "memory/file.h"
 
@@ -11,9 +12,12 @@
 using namespace offpath;
 using namespace offpath::kernel_host;
 
-int main() {
+int main(int, char** arguments) {
     memory::Mapping shared;
     if (memory::Mapping::map(shared_fd, sizeof(Shared), shared) != Status::ok) return 1;
+    Watched watched;
+    watched.stops = &reinterpret_cast<Shared*>(shared.data())->stops;
+    if (!settle_host(arguments, watched)) return 1;
     std::byte bytes[max_record_bytes];
     std::uint64_t held = 0;
     const auto say = [](std::uint64_t number) {

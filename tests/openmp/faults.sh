@@ -68,7 +68,7 @@ begin_endless() {
 
 # Its process on the device is stopped.
 OFFPATH_TARGET_PATIENCE=3 begin_endless stopped
-stopped=$(pgrep -P "$daemon" -f offpath-target-host)
+stopped=$(pgrep -P "$(pgrep -P "$daemon" -f offpath-target-host)")
 [ "$(cat "/proc/$stopped/oom_score_adj")" = 1000 ] || fail "a lack of memory would not end the process of the regions first"
 kill -STOP "$stopped"
 for _ in {1..300}; do

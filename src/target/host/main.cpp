@@ -2,9 +2,10 @@
 // regions (service.h). The daemon starts it, as
 //   offpath-target-host PARENT [CPU,CPU,...] [UID:GID] shared|tcp PROGRAM-PID PROBE-ADDRESS PROBE-VALUE
 //   SPIN-US DEVICE DIRECTORY
-// with its socket, the socket of its daemon's images and, for `shared`, the line's memory file at given
-// descriptors. PROGRAM-PID is 0 if the program is on another system. DEVICE is for people who list processes.
-// DIRECTORY is where the daemon's socket is, for libraries that attach to the daemon.
+// with its socket, the socket of its daemon's images and, for `shared`, the line's memory file and the
+// program's pidfd at given descriptors. PROGRAM-PID is 0 if this process cannot read the program's memory.
+// DEVICE is for people who list processes. DIRECTORY is where the daemon's socket is, for libraries that
+// attach to the daemon.
 #include "base/file_descriptor.h"
 #include "kernel_host/host_process.h"
 #include "memory/cma.h"
@@ -16,6 +17,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <ucontext.h>
@@ -30,6 +32,13 @@
 namespace {
 
 offpath::target::Service* service = nullptr;
+pid_t host = 0;
+
+// A process that a region has made by fork has this one's memory, and the other end of its line, but it is
+// not this one: what it does is nothing to tell the program.
+bool is_host() {
+    return getpid() == host;
+}
 
 std::uint64_t instruction_of(const void* context) {
 #if defined(__x86_64__)
@@ -52,6 +61,10 @@ extern "C" void on_fatal_signal(int number, siginfo_t* facts, void* context) {
     }
     // What goes wrong from here on ends the process at once.
     signal(number, SIG_DFL);
+    if (!is_host()) {
+        raise(number);  // when this function has returned
+        return;
+    }
     service->obituary(number, address);
     _exit(128 + number);
 }
@@ -66,6 +79,20 @@ void catch_fatal_signals() {
     signal(SIGXFSZ, SIG_IGN);
     // A function may call exit().
     std::atexit([] { service->obituary(0); });
+}
+
+// In a process that a function has made by fork, this process's threads are missing, and what libraries have
+// registered for the end would wait for them. What is registered last runs first.
+void end_children_at_once() {
+    const auto in_child = [] {
+        on_exit(
+            [](int code, void*) {
+                std::fflush(nullptr);
+                _exit(code);
+            },
+            nullptr);
+    };
+    pthread_atfork(nullptr, nullptr, in_child);
 }
 
 // Libraries in this process attach to the daemon that has started it, whatever the daemon's own environment
@@ -101,7 +128,7 @@ __attribute__((visibility("default"))) int omp_is_initial_device_() {
 }
 // Libraries of the device call this before they end the process.
 __attribute__((visibility("default"))) void offpath_target_flush_output() {
-    service->flush_output();
+    if (is_host()) service->flush_output();
 }
 }
 
@@ -112,8 +139,14 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "offpath-target-host is started by offpathd [OFP-0106]\n");
         return 2;
     }
-    if (!kernel_host::settle_host(argv)) return 1;
     const bool shared = std::strcmp(argv[4], "shared") == 0;
+    kernel_host::Watched watched;
+    watched.sockets = {kernel_host::first_host_fd};
+    constexpr int program_fd = kernel_host::first_host_fd + 3;
+    if (shared && fcntl(program_fd, F_GETFD) >= 0) watched.pidfds = {program_fd};
+    if (!kernel_host::settle_host(argv, watched)) return 1;
+    for (const int pidfd : watched.pidfds)
+        close(pidfd);
     FileDescriptor socket(kernel_host::first_host_fd), images(kernel_host::first_host_fd + 1);
     fcntl(images.get(), F_SETFD, FD_CLOEXEC);  // not for programs that functions start
     std::unique_ptr<target::Line> line;
@@ -146,7 +179,9 @@ int main(int argc, char** argv) {
     options.spin_ns = std::strtoull(argv[8], nullptr, 10) * 1000;
     target::Service serving(*line, std::move(images), options);
     service = &serving;
+    host = getpid();
     catch_fatal_signals();
+    end_children_at_once();
     (void)serving.run();
     // Run no destructors, because functions may still use the objects and may run forever.
     std::_Exit(0);

@@ -410,6 +410,8 @@ void Service::send(std::span<const std::byte> first, std::span<const std::byte> 
 }
 
 bool Service::page_fault(std::uint64_t address, std::uint64_t instruction) {
+    // A process that a function has made by fork must not write to the line.
+    if (fetched_ != nullptr && getpid() != process_) return false;
     return unified_ != nullptr && unified_->fault(address, instruction);
 }
 

@@ -28,6 +28,8 @@
 #include <thread>
 #include <vector>
 
+#include <unistd.h>
+
 namespace offpath::target {
 
 struct ServiceOptions {
@@ -95,6 +97,7 @@ class Service final : private RequestHandler {
     void send(std::span<const std::byte> first, std::span<const std::byte> second = {});
 
     Line& line_;
+    const pid_t process_ = getpid();
     const ServiceOptions options_;
     Requests requests_;
     Images images_;

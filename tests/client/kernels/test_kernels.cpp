@@ -98,6 +98,16 @@ OFFPATH_API int test_sleep(const void* arguments, size_t, void* const*, const si
     return 0;
 }
 
+// Leaves two processes that have cut their ties to this one: a daemon and its stopped child.
+OFFPATH_API int test_leave_processes(const void*, size_t, void* const*, const size_t*, size_t) {
+    if (fork() != 0) return 0;
+    if (setsid() < 0 || fork() != 0) _exit(0);
+    for (int descriptor = 0; descriptor < 64; ++descriptor)
+        close(descriptor);
+    if (fork() == 0) raise(SIGSTOP);
+    for (;;)
+        pause();
+}
 OFFPATH_API int test_crash(const void*, size_t, void* const*, const size_t*, size_t) {
     raise(SIGSEGV);
     return 0;
