@@ -132,9 +132,10 @@ bool end_children(const std::function<bool(pid_t)>& meant, std::chrono::millisec
         for (const pid_t pid : all)
             kill(pid, SIGKILL);
         end_successors(meant);
-        for (const pid_t pid : mine)
+        for (const pid_t pid : mine) {
             remove_openmp_mark(pid);
             waitpid(pid, nullptr, WNOHANG);
+        }
         if (std::chrono::steady_clock::now() > end) return false;
         const timespec moment{0, 500'000};
         nanosleep(&moment, nullptr);
