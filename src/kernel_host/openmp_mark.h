@@ -1,5 +1,5 @@
-// The file of shared memory by which LLVM's OpenMP library marks a process that uses it. The library removes it
-// in exit(), which processes of device code do not call. Threads: any.
+// The file of shared memory by which LLVM's OpenMP library marks a process that uses it. The library removes
+// it in exit(), which processes of device code do not call. Threads: any.
 #pragma once
 
 #include <sys/types.h>

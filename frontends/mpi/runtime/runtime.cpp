@@ -1,8 +1,8 @@
 #include "runtime.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <offpath/loss.h>
+#include <nlohmann/json.hpp>
 
 #include <unistd.h>
 
