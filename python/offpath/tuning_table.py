@@ -64,6 +64,7 @@ def read(path: Path) -> dict:
 def write(table: dict, path: Path) -> None:
     from offpath import outputs
 
+    outputs.make_folder(path.parent, "tuning table")
     outputs.write(path, jsonlib.dumps(table, indent=1) + "\n")
 
 

@@ -171,9 +171,9 @@ def test_a_trace_that_cannot_be_converted_leaves_the_exit_code_alone(offpath, tm
     (tmp_path / tracing.PERFETTO).mkdir()
     done = offpath("trace", str(tmp_path))
     assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert "cannot be converted: Is a directory" in done.stderr
+    assert "cannot be written: Is a directory" in done.stderr
     record.finish(tmp_path)
-    assert "cannot be converted: Is a directory" in capsys.readouterr().err
+    assert "cannot be written: Is a directory" in capsys.readouterr().err
 
 
 def test_a_new_trace_replaces_what_an_earlier_one_was_converted_to(tmp_path):
