@@ -38,8 +38,4 @@ double Interval::elapsed() const {
     return (shared_clock_ ? machine_seconds() : MPI_Wtime()) - start_;
 }
 
-void Interval::posted() {
-    if (meeting_) meeting_->wait_for_all();
-}
-
 }  // namespace mpi_bench

@@ -5,8 +5,8 @@
 // one computes, then also starts its clock late.
 //
 // With a shared clock (all ranks on one machine), every interval begins at one agreed instant for all ranks.
-// No rank computes before all have posted, as on separate nodes. Otherwise the scheduler might let a
-// computing rank run for ten milliseconds before its neighbour can post.
+// The ranks do not meet again before it ends. A rank may therefore compute before its neighbour on the same
+// core has posted; the lab's short turns bound that to 0.2 ms.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,6 @@ class Interval {
     void start();
     // Seconds since the start, as this rank measures them.
     double elapsed() const;
-    // Call it between posting and computing. Does nothing without a shared clock.
-    void posted();
 
   private:
     bool shared_clock_;
