@@ -9,11 +9,12 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace offpath::transport {
 namespace {
 
-constexpr std::chrono::milliseconds look_every{4}, search_every{100};
+constexpr std::chrono::milliseconds look_every{4}, search_every{100}, active_for{20};
 constexpr std::uint32_t standing_us = 1000;
 constexpr std::uint64_t beyond_any_network = std::uint64_t{1} << 38;
 constexpr int deepest_set = 4;
@@ -54,7 +55,7 @@ bool look(int socket, StreamSample& sample) {
     socklen_t size = sizeof info;
     if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
     sample.acknowledged = info.tcpi_bytes_acked;
-    sample.outstanding = info.tcpi_unacked > 0;
+    sample.unsent = info.tcpi_notsent_bytes > 0;
     sample.rtt_us = info.tcpi_rtt;
     sample.min_rtt_us = info.tcpi_min_rtt;
     return true;
@@ -63,11 +64,13 @@ bool look(int socket, StreamSample& sample) {
 }  // namespace
 
 std::uint64_t Pacer::pace_after(const StreamSample& sample) {
-    if (last_.outstanding && sample.outstanding && sample.now_ns > last_.now_ns)
+    const StreamSample last = std::exchange(last_, sample);
+    if (!sample.unsent) return pace_;
+    const std::uint64_t apart_ns = sample.now_ns - last.now_ns;
+    if (last.unsent && apart_ns > 0 && apart_ns <= most_apart_ns)
         rates_[next_++ % rates_.size()] =
-            static_cast<std::uint64_t>(static_cast<double>(sample.acknowledged - last_.acknowledged) * 1e9 /
-                                       static_cast<double>(sample.now_ns - last_.now_ns));
-    last_ = sample;
+            static_cast<std::uint64_t>(static_cast<double>(sample.acknowledged - last.acknowledged) * 1e9 /
+                                       static_cast<double>(apart_ns));
     if (sample.rtt_us <= sample.min_rtt_us + standing_us) {
         if (pace_ != no_pace) pace_ = pace_ >= beyond_any_network ? no_pace : pace_ + pace_ / 4 + 1;
         return pace_;
@@ -89,9 +92,16 @@ void StreamPace::find_streams(int epoll) {
     }
 }
 
-void StreamPace::keep(int epoll) {
+void StreamPace::sent(int epoll) {
+    active_ = true;
+    sent_ = Clock::now();
+    look_again(epoll);
+}
+
+void StreamPace::look_again(int epoll) {
     const auto now = Clock::now();
     if (now - looked_ < look_every) return;
+    active_ = now - sent_ < active_for;
     looked_ = now;
     if (now - searched_ >= search_every) {
         searched_ = now;

@@ -23,7 +23,7 @@ constexpr std::uint64_t no_pace = UINT64_MAX;
 struct StreamSample {
     std::uint64_t now_ns = 0;
     std::uint64_t acknowledged = 0;  // bytes, since the connection was made
-    bool outstanding = false;        // some bytes are not acknowledged
+    bool unsent = false;             // the kernel has data that it has not sent
     std::uint32_t rtt_us = 0, min_rtt_us = 0;
 };
 
@@ -33,10 +33,13 @@ class Pacer {
     // The pace after `sample`, in bytes per second.
     std::uint64_t pace_after(const StreamSample& sample);
 
+    // Samples that are further apart show no rate, because the connection may have rested between them.
+    static constexpr std::uint64_t most_apart_ns = 12'000'000;
+
   private:
     StreamSample last_;
-    // What the network has delivered between two samples. A sender that did not run delivers less, so the
-    // largest value counts.
+    // What the network has delivered between two samples. Other work may keep the sender from its core, so
+    // the largest value counts.
     std::array<std::uint64_t, 16> rates_{};
     std::size_t next_ = 0;
     std::uint64_t pace_ = no_pace;
@@ -44,9 +47,12 @@ class Pacer {
 
 class StreamPace {
   public:
-    // Looks at the TCP connections in the epoll set `epoll` and in the sets within it, unless it has done so
-    // a short time ago. To be called with each large payload that is sent.
-    void keep(int epoll);
+    // A large payload has been handed to a connection in the epoll set `epoll`, or in a set within it.
+    void sent(int epoll);
+    // Looks at these connections now and then while large payloads are sent. To be called often.
+    void keep(int epoll) {
+        if (active_) look_again(epoll);
+    }
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -55,12 +61,14 @@ class StreamPace {
         Pacer pacer;
         std::uint64_t pace = no_pace;  // the socket's
     };
+    void look_again(int epoll);
     void find_streams(int epoll);
 
     std::vector<Stream> streams_;
     std::vector<int> found_;
     std::size_t next_ = 0;  // the streams take turns
-    Clock::time_point looked_{}, searched_{};
+    bool active_ = false;
+    Clock::time_point sent_{}, looked_{}, searched_{};
 };
 
 }  // namespace offpath::transport

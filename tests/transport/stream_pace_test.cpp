@@ -18,13 +18,15 @@ constexpr std::uint32_t rtt_us = 100, standing_us = 8000;
 // A connection that is looked at every 4 ms.
 struct Connection {
     Pacer pacer;
-    StreamSample sample{1, 0, true, rtt_us, rtt_us};
+    StreamSample sample;
     // The network has delivered at this rate since the last look.
-    std::uint64_t look(std::uint64_t bytes_per_s, std::uint32_t rtt, bool outstanding = true) {
-        sample.now_ns += look_ns;
-        sample.acknowledged += bytes_per_s * look_ns / 1'000'000'000;
+    std::uint64_t look(std::uint64_t bytes_per_s, std::uint32_t rtt, bool unsent = true,
+                       std::uint64_t ns = look_ns) {
+        sample.now_ns += ns;
+        sample.acknowledged += bytes_per_s * ns / 1'000'000'000;
+        sample.unsent = unsent;
         sample.rtt_us = rtt;
-        sample.outstanding = outstanding;
+        sample.min_rtt_us = rtt_us;
         return pacer.pace_after(sample);
     }
 };
@@ -39,22 +41,26 @@ TEST(Pacer, FollowsTheNetworkIfDataStandInAQueue) {
     Connection connection;
     EXPECT_EQ(connection.look(gigabit, standing_us), no_pace);  // the first look shows no rate
     EXPECT_EQ(connection.look(gigabit, standing_us), gigabit + gigabit / 4);
-    // A faster way is found soon, and a slower one once the old rate is forgotten.
+    // A faster way is found soon, and a slower one once the old rates are forgotten.
     EXPECT_EQ(connection.look(10 * gigabit, standing_us), 10 * (gigabit + gigabit / 4));
-    for (int i = 0; i < 16; ++i)
-        (void)connection.look(gigabit / 5, standing_us);
+    for (int i = 0; i < 15; ++i)
+        EXPECT_EQ(connection.look(gigabit / 5, standing_us), 10 * (gigabit + gigabit / 4));
     EXPECT_EQ(connection.look(gigabit / 5, standing_us), gigabit / 5 + gigabit / 20);
 }
 
-TEST(Pacer, LearnsNothingFromASenderThatStoodStill) {
+// A connection that rested between two looks has delivered less than its network can.
+TEST(Pacer, LearnsNothingFromAConnectionThatRests) {
     Connection connection;
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 2; ++i)
         (void)connection.look(gigabit, standing_us);
-    for (int i = 0; i < 8; ++i) {
-        EXPECT_EQ(connection.look(0, standing_us, false), gigabit + gigabit / 4);
-        EXPECT_EQ(connection.look(0, standing_us), gigabit + gigabit / 4);
-        EXPECT_EQ(connection.look(gigabit / 100, standing_us), gigabit + gigabit / 4);
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(connection.look(gigabit / 10, standing_us, false), gigabit + gigabit / 4);
+        EXPECT_EQ(connection.look(gigabit / 10, standing_us), gigabit + gigabit / 4);
+        EXPECT_EQ(connection.look(gigabit / 10, standing_us, true, Pacer::most_apart_ns + 1),
+                  gigabit + gigabit / 4);
     }
+    // It may have no data because its pace is right.
+    EXPECT_EQ(connection.look(0, rtt_us, false), gigabit + gigabit / 4);
 }
 
 TEST(Pacer, EndsItsPaceWhereNothingStandsAnyMore) {
@@ -101,6 +107,8 @@ TEST(StreamPace, FindsTheConnectionsOfAnEpollSetAndOfThoseWithin) {
     const int unlimited = unsent_limit(outside);
     StreamPace pace;
     pace.keep(outer);
+    EXPECT_EQ(unsent_limit(inside), unlimited);
+    pace.sent(outer);
     EXPECT_EQ(unsent_limit(inside), 512 << 10);
     EXPECT_EQ(unsent_limit(outside), unlimited);
     EXPECT_EQ(unsent_limit(listener), unlimited);

@@ -88,7 +88,7 @@ Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header,
     const ucp_ep_h connection = connection_for(to, bytes);
     void* request =
         ucp_am_send_nbx(connection, am_id, record->header.data(), header.size(), payload, bytes, &param);
-    if (connection == to.bulk) pace_.keep(event_fd_);
+    if (connection == to.bulk) pace_.sent(event_fd_);
     return begun(record, sends_, request);
 }
 

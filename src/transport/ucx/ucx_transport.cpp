@@ -295,6 +295,7 @@ unsigned UcxTransport::progress() {
     in_progress_ = true;
     unsigned events = ucp_worker_progress(worker_);
     events += local_->progress();
+    pace_.keep(event_fd_);
     if (!deferred_.empty() || !failed_.empty()) events += run_deferred();
     in_progress_ = false;
     return events;
