@@ -57,6 +57,10 @@ struct RmaOptions : CommonOptions {
     double busy_s = 0.2;
 };
 
+struct ExchangeOptions : CommonOptions {
+    double skew_s = 0.001;
+};
+
 struct SweepOptions {
     std::vector<std::string> points;
     std::string json = "-";
@@ -71,6 +75,7 @@ offpath::command_line::App* declare_messages(offpath::command_line::App& app, Me
 offpath::command_line::App* declare_latency(offpath::command_line::App& app, CommonOptions& options);
 offpath::command_line::App* declare_bandwidth(offpath::command_line::App& app, BandwidthOptions& options);
 offpath::command_line::App* declare_rma(offpath::command_line::App& app, RmaOptions& options);
+offpath::command_line::App* declare_exchange(offpath::command_line::App& app, ExchangeOptions& options);
 offpath::command_line::App* declare_sweep(offpath::command_line::App& app, SweepOptions& options);
 
 int run_overlap(const OverlapOptions& options, const mpi_support::World& world);
@@ -79,6 +84,7 @@ int run_messages(const MessagesOptions& options, const mpi_support::World& world
 int run_latency(const CommonOptions& options, const mpi_support::World& world);
 int run_bandwidth(const BandwidthOptions& options, const mpi_support::World& world);
 int run_rma(const RmaOptions& options, const mpi_support::World& world);
+int run_exchange(const ExchangeOptions& options, const mpi_support::World& world);
 int run_sweep(const SweepOptions& options, const mpi_support::World& world);
 
 // The results of measure_overlap, in seconds.

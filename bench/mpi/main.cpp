@@ -35,6 +35,8 @@ int main(int argc, char** argv) {
     mpi_bench::declare_bandwidth(app, bandwidth);
     mpi_bench::RmaOptions rma;
     const cli::App* rma_command = mpi_bench::declare_rma(app, rma);
+    mpi_bench::ExchangeOptions exchange;
+    const cli::App* exchange_command = mpi_bench::declare_exchange(app, exchange);
     mpi_bench::SweepOptions sweep;
     const cli::App* sweep_command = mpi_bench::declare_sweep(app, sweep);
     app.require_subcommand(1);
@@ -44,6 +46,7 @@ int main(int argc, char** argv) {
         if (calibrate_command->parsed()) return mpi_bench::run_calibrate(calibrate, world);
         if (sweep_command->parsed()) return mpi_bench::run_sweep(sweep, world);
         if (rma_command->parsed()) return mpi_bench::run_rma(rma, world);
+        if (exchange_command->parsed()) return mpi_bench::run_exchange(exchange, world);
         if (messages_command->parsed()) return mpi_bench::run_messages(messages, world);
         if (latency_command->parsed()) return mpi_bench::run_latency(latency, world);
         return mpi_bench::run_bandwidth(bandwidth, world);

@@ -1,4 +1,4 @@
-"""`offpath bench`: overlap, latency, bandwidth, rma, shmem, osu, staging, target, overhead, programs."""
+"""`offpath bench`: one command for each benchmark on an emulated cluster."""
 
 import sys
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ import typer
 
 from offpath import (
     bench,
+    bench_exchange,
     bench_programs,
     bench_rma,
     bench_shmem,
@@ -186,6 +187,49 @@ def rma_(
         found = bench_rma.report(cluster, spec, busy_s, bench_rma.RmaBench(cluster, spec, busy_s).rma())
     bench_rma.show(found)
     reports.write(found, json)
+
+
+@app.command("exchange")
+@options.cluster_options(nodes=2, link="1gbit")
+def exchange_(
+    lab: clusters.LabSpec,
+    no_namespaces: bool,
+    ops: Annotated[
+        str,
+        typer.Option(
+            "--ops", metavar="LIST", help="Operations: " + ", ".join(bench_exchange.OPERATIONS) + "."
+        ),
+    ] = ",".join(bench_exchange.OPERATIONS),
+    sizes: Sizes = "64K,1M,3538944,16M",
+    skews: Annotated[
+        str,
+        typer.Option(
+            "--skews",
+            metavar="LIST",
+            help="How long even ranks pack before they send, such as 0ms,1ms; odd ranks pack twice as long.",
+        ),
+    ] = "0ms,1ms,5ms",
+    runs: Runs = 3,
+    iterations: Iterations = None,
+    baselines: Baselines = "none",
+    engines: Engines = None,
+    json: options.Json = None,
+    plot: options.Plot = None,
+) -> None:
+    """Both directions of every link at once, by ranks that do not begin together.
+
+    Each rank posts its receive, packs and sends to the next one (or puts into its window, or gets from it).
+    The time should be that of the packing and of the wire for one direction.
+
+    Example: offpath bench exchange --nodes 2 --link 1gbit --ops message --sizes 1M,16M
+    """
+    spec = _bench_spec(ops, bench_exchange.OPERATIONS, sizes, runs, iterations, engines, baselines)
+    delays = [units.parse_duration(each) for each in skews.split(",")]
+    with _cluster_for(spec, lab, no_namespaces, json, plot) as cluster:
+        rows = bench_exchange.ExchangeBench(cluster, spec, delays).exchange()
+        found = bench_exchange.report(cluster, spec, rows)
+    bench_exchange.show(found)
+    reports.write(found, json, plot, bench_exchange.draw)
 
 
 @app.command("shmem")
