@@ -17,7 +17,7 @@ std::string asked(const std::string& script, int ms) {
     std::string words[] = {"/bin/sh", "-c", script};
     char* const command[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
     std::array<char, 64> line{};
-    offpath_process_ask(&user, command, environ, ms, line.data(), line.size());
+    offpath_process_ask(&user, command, environ, getpid(), ms, line.data(), line.size());
     return line.data();
 }
 
