@@ -103,6 +103,7 @@ cli::App* declare_exchange(cli::App& app, ExchangeOptions& options) {
 int run_exchange(const ExchangeOptions& options, const mpi_support::World& world) {
     if (options.bytes > 0x7fffffff)
         throw mpi_support::UsageError("--bytes " + std::to_string(options.bytes) + ": at most 2147483647");
+    if (world.ranks < 2) throw mpi_support::UsageError("exchange needs at least 2 ranks");
     std::vector<double> samples;
     bool verified = true;
     {

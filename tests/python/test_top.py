@@ -60,7 +60,8 @@ def test_a_job_is_seen_at_work(offpath, build, daemon, tmp_path):
         while True:
             (entry,) = _of(daemon, json.loads(offpath("top", "--once", "--json", "-i", "0.2").stdout))
             moved = sum(row["copied_Bps"] + row["sent_Bps"] for row in entry["proxies"])
-            if len(entry["ranks"]) == 2 and moved > 0:
+            working = [rank for rank in entry["ranks"] if rank["operations"] > 0]
+            if len(working) == len(entry["ranks"]) == 2 and moved > 0:
                 break
             assert job.poll() is None, job.stderr.read().decode()
             assert time.monotonic() < deadline, entry
@@ -68,7 +69,6 @@ def test_a_job_is_seen_at_work(offpath, build, daemon, tmp_path):
         job.terminate()
         job.communicate(timeout=60)
     assert sorted(rank["name"].split(" of ")[0] for rank in entry["ranks"]) == ["rank 0", "rank 1"]
-    assert all(rank["operations"] > 0 for rank in entry["ranks"])
     assert sum(row["schedules_run"] for row in entry["proxies"]) > 0
 
 

@@ -204,8 +204,9 @@ void attach() {
     const offpath_status_t status = attach_to_daemon();
     if (status != OFFPATH_OK) {
         if (r.rank == 0) warn(Code::no_device, explain_host_only(status));
-        // For `offpath run`, which then knows why no device has worked.
-        std::ofstream(session_directory() + "/not-attached");
+        // For `offpath run`, whose session this is: it then knows why no device has worked.
+        if (environment::flag("OFFPATH_AUTOSTART", false))
+            std::ofstream(session_directory() + "/not-attached");
         PMPI_Comm_free(&r.service);
         return;
     }
