@@ -73,7 +73,7 @@ constexpr auto warden_patience = std::chrono::seconds(2);
 
 // Marks the environment of hosts, and of what they start: the daemon may have children of other origin.
 std::string mark() {
-    return fmt::format("OFFPATH_HOST_OF={}", getpid());
+    return fmt::format("offpath_host_of={}", getpid());
 }
 
 bool has_mark(pid_t pid) {
@@ -107,7 +107,7 @@ std::vector<std::string> host_environment() {
     for (char** each = environ; *each != nullptr; ++each) {
         const std::string_view entry = *each, name = entry.substr(0, entry.find('='));
         const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
-        if (name == "OFFPATH_KEY_FILE" || name == "OFFPATH_HOST_OF") continue;
+        if (name == "OFFPATH_KEY_FILE" || name == "offpath_host_of") continue;
         if (std::ranges::find(names, name) != std::end(names) || std::ranges::any_of(prefixes, begins))
             kept.emplace_back(entry);
     }

@@ -365,7 +365,7 @@ TEST(KernelHosts, AreLostWithTheDaemon) {
 
 // All processes whose environment has the mark of the daemon's hosts.
 std::vector<pid_t> marked(pid_t daemon) {
-    const std::string mark = "OFFPATH_HOST_OF=" + std::to_string(daemon);
+    const std::string mark = "offpath_host_of=" + std::to_string(daemon);
     std::vector<pid_t> found;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
         std::ifstream file(entry.path() / "environ", std::ios::binary);

@@ -18,7 +18,7 @@ begin_daemon() {
         start_daemon "$dir/s" "$dir/daemon.log" --name dpu0
         export OFFPATH_DIR=$dir/s
     fi
-    mark=OFFPATH_HOST_OF=$daemon
+    mark=offpath_host_of=$daemon
 }
 
 # All processes that run code of the daemon's programs, whatever they have done: by a word of their environment.
