@@ -3,11 +3,11 @@ again: such a set is blind as long as the simulator has not changed since it was
 
 import random
 
+from offpath import collectives
+
 PREFIX = "drawn:"  # of a set's name; the seed follows
-_OPERATIONS = (
-    *("iallgather", "iallreduce", "ialltoall", "ibcast", "igather"),
-    *("ireduce", "ireduce_scatter", "iscan", "iscatter", "isend"),
-)
+# Those that can be tuned, and messages.
+_OPERATIONS = sorted(row.op for row in collectives.read() if "tune" in row.traits) + ["isend"]
 _LINKS = ("500mbit", "1gbit", "2gbit", "unlimited")
 _NODES = (2, 3, 4, 5)
 _LABS, _OPERATIONS_OF_A_LAB, _SIZES_OF_A_LAB = 4, 3, 2
