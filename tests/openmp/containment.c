@@ -25,7 +25,7 @@ static void run_away(void) {
     for (;;) {
         if (fork() > 0) _exit(0);
         setsid();
-        usleep(1000);
+        usleep(5000);
     }
 }
 
@@ -52,7 +52,7 @@ static void leave_processes(void) {
         cut_ties();
         run_away();
     }
-    for (int i = 0; i < 60; ++i)
+    for (int i = 0; i < 12; ++i)
         if (fork() == 0) {
             if (i % 2 == 0) cut_ties();
             stay();

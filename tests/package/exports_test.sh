@@ -30,8 +30,9 @@ nm -D --defined-only "$build/lib/liboffpath.so" | grep ' offpath_find_shareable@
 only liboffpath.so "$api"
 only liboffpath-shmem.so <(declared "$build"/include/shmem.h "$build/include/pshmem.h" "$root/include/shmemx.h")
 only liboffpath-link.so <(shown liboffpath-link.so | grep '^offpath_link_')
-# The front ends have calls of MPI, in C and in Fortran's spellings, and the C API for programs that use both.
-mpi='^(P?MPIX?_[A-Za-z0-9_]*|p?mpix?_[a-z0-9_]*|ompix?_[a-z0-9_]*_f|MPII_Errhandler_set_cxx)$'
+# The front ends have calls of MPI, in C and in Fortran's spellings, and the C API for programs that use both. The runtime of gcc's and
+# clang's AddressSanitizer looks its options up.
+mpi='^(__asan_default_options|P?MPIX?_[A-Za-z0-9_]*|p?mpix?_[a-z0-9_]*|ompix?_[a-z0-9_]*_f|MPII_Errhandler_set_cxx)$'
 for library in "$build"/lib/liboffpath-{mpi,mpi-mpich,profile,profile-mpich,run-time}.so; do
     [ -e "$library" ] || continue
     library=$(basename "$library")

@@ -20,6 +20,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 add_library(offpath_command_line STATIC ../../src/command_line/command_line.cpp)
 target_include_directories(offpath_command_line PUBLIC ../../src)
+target_compile_definitions(offpath_command_line PRIVATE OFFPATH_VERSION="${offpath_VERSION}")
 target_link_libraries(offpath_command_line PRIVATE CLI11::CLI11)
 add_subdirectory(../support support)
 
