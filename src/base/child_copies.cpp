@@ -34,16 +34,19 @@ List& list() {
     return made;
 }
 
-void copy_present(std::byte* copy, const std::byte* begin, const Noted& noted) {
+// From the file, since that makes no page of the parent's mapping present. False: it is not all there.
+bool copy_from_file(std::byte* copy, const Noted& noted) {
     const auto end = static_cast<off_t>(noted.bytes);
-    for (off_t at = 0; at < end;) {
-        const off_t data = noted.fd >= 0 ? lseek(noted.fd, at, SEEK_DATA) : at;
-        if (data < 0 || data >= end) return;
-        off_t hole = noted.fd >= 0 ? lseek(noted.fd, data, SEEK_HOLE) : end;
+    for (off_t at = 0; (at = lseek(noted.fd, at, SEEK_DATA)) >= 0 && at < end;) {
+        off_t hole = lseek(noted.fd, at, SEEK_HOLE);
         if (hole < 0 || hole > end) hole = end;
-        std::memcpy(copy + data, begin + data, static_cast<std::size_t>(hole - data));
-        at = hole;
+        while (at < hole) {
+            const ssize_t got = pread(noted.fd, copy + at, static_cast<std::size_t>(hole - at), at);
+            if (got <= 0) return false;
+            at += got;
+        }
     }
+    return true;
 }
 
 // The list stays locked until fork() has ended, in the parent and in the child.
@@ -55,7 +58,7 @@ void prepare() {
         if (made == MAP_FAILED) continue;
         noted.copy = static_cast<std::byte*>(made);
         madvise(made, noted.bytes, MADV_HUGEPAGE);
-        copy_present(noted.copy, begin, noted);
+        if (noted.fd < 0 || !copy_from_file(noted.copy, noted)) std::memcpy(noted.copy, begin, noted.bytes);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "memory/host_allocator.h"
 
+#include "base/child_copies.h"
 #include "memory/copy.h"
 
 #include <cstring>
@@ -67,6 +68,7 @@ TEST(HostAllocator, WhatIsKeptOutlivesIt) {
     std::memset(kept.address, 7, 100000);
     allocator.reset();
     EXPECT_EQ(static_cast<const char*>(kept.address)[99999], 7);
+    child_copies::forget(kept.address);
     munmap(kept.address, kept.bytes);
 }
 
