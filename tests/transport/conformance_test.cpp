@@ -21,8 +21,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, Conformance,
                          [](const auto& each) { return each.param; });
 
 class Streams : public Conformance {};
-INSTANTIATE_TEST_SUITE_P(Transports, Streams,
-                         testing::Values("tcp", "ucx_tcp", "encrypted_tcp", "encrypted_ucx_tcp"),
+INSTANTIATE_TEST_SUITE_P(Transports, Streams, testing::Values("tcp", "encrypted_tcp"),
                          [](const auto& each) { return each.param; });
 
 TEST_P(Conformance, PostCarriesHeaderAndPayload) {

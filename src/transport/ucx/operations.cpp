@@ -85,18 +85,10 @@ Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header,
     param.flags = bytes > 0 && !pushed ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
     param.cb.send = &UcxTransport::on_sent;
     begin(record, completion);
-    const ucp_ep_h connection = connection_for(to, bytes);
     void* request =
-        ucp_am_send_nbx(connection, am_id, record->header.data(), header.size(), payload, bytes, &param);
-    if (connection == to.bulk) pace_.sent(event_fd_);
+        ucp_am_send_nbx(to.ep, am_id, record->header.data(), header.size(), payload, bytes, &param);
+    if (bytes > max_post) pace_.sent(event_fd_);
     return begun(record, sends_, request);
-}
-
-// A stream that does not come about leaves its payload to the first one.
-ucp_ep_h UcxTransport::connection_for(UcxEndpoint& to, std::size_t bytes) {
-    if (bytes <= max_post || to.push_bytes == 0) return to.ep;
-    if (to.bulk == nullptr && open(to, &to.bulk) != UCS_OK) to.bulk = nullptr;
-    return to.bulk != nullptr ? to.bulk : to.ep;
 }
 
 // The endpoint is asked each time, because it reports other transports while it is being wired up than later.

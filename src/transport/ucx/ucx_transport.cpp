@@ -210,8 +210,7 @@ void UcxTransport::disconnect(Endpoint* endpoint) {
 
 void UcxTransport::close(UcxEndpoint& endpoint) {
     watch_.forget(std::exchange(endpoint.pidfd, -1));
-    for (ucp_ep_h* connection : {&endpoint.ep, &endpoint.bulk})
-        if (*connection != nullptr) close(endpoint, std::exchange(*connection, nullptr));
+    if (endpoint.ep != nullptr) close(endpoint, std::exchange(endpoint.ep, nullptr));
 }
 
 // Asks UCX to release the connection; on_closed follows, possibly at once.

@@ -23,10 +23,7 @@ class UcxTransport;
 
 struct UcxEndpoint final : Endpoint {
     UcxTransport* owner = nullptr;
-    ucp_ep_h ep = nullptr;  // null when closed
-    // Over TCP, a second connection for payloads that do not fit a post. A socket holds megabytes, and what
-    // is small must not wait behind them. It is made for the first such payload; null: not yet, or closed.
-    ucp_ep_h bulk = nullptr;
+    ucp_ep_h ep = nullptr;          // null when closed
     std::vector<std::byte> worker;  // the address of the peer's UCX worker
     Endpoint* local = nullptr;      // the endpoint in the process's hub, for a peer in this process
     ucs_status_t error = UCS_OK;
@@ -126,7 +123,6 @@ class UcxTransport final : public Transport, Handler {
 
     Status connect_local(std::span<const std::byte> address, Endpoint** endpoint);
     ucs_status_t open(UcxEndpoint& endpoint, ucp_ep_h* made);
-    ucp_ep_h connection_for(UcxEndpoint& to, std::size_t bytes);
     bool goes_over_tcp(ucp_ep_h ep) const;
     void finish(Completion* completion, Status status);
     void close(UcxEndpoint& endpoint);
