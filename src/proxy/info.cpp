@@ -7,6 +7,8 @@
 #include "proxy/bounded_answer.h"
 #include "transport/ucx/ucx_transport.h"
 
+#include <fmt/format.h>
+
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 #include "type_shapes.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 #include "datatypes.h"

@@ -15,7 +15,7 @@ struct EndNotice {
         only_waits,       // the receiver, for such messages
         shares_a_buffer,  // the receiver, between such messages (shared_buffers.h)
         without_headers,  // is how the sender sends them, from `number` on
-        cuts_off,         // the receiver had a receive that was too short for such a message
+        was_too_short,    // the receiver had a receive that was too short for such a message
     };
     std::uint64_t pairs = 0;         // of which communicator
     std::int32_t from = 0, tag = 0;  // in it

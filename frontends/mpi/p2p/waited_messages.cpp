@@ -66,7 +66,7 @@ void take_in(const EndNotice& notice) {
             if (MessageHistory::Sent* watch = find(pairs.watches.sent, notice.from, notice.tag))
                 watch->receiver_only_waits = notice.kind == EndNotice::only_waits;
             return;
-        case EndNotice::cuts_off:
+        case EndNotice::was_too_short:
             if (MessageHistory::Sent* watch = find_or_make(pairs.watches.sent, notice.from, notice.tag))
                 watch->receiver_cuts_off = true;
             return;
@@ -175,8 +175,9 @@ void cut_off(Parcel& parcel) {
     tell(parcel, *watch);
     if (std::exchange(watch->told_of_cut, true)) return;
     const Pairs& pairs = *parcel.pairs;
-    send_notice(pairs.world(parcel.peer),
-                {.pairs = pairs.id, .from = pairs.own_rank, .tag = parcel.tag, .kind = EndNotice::cuts_off});
+    send_notice(
+        pairs.world(parcel.peer),
+        {.pairs = pairs.id, .from = pairs.own_rank, .tag = parcel.tag, .kind = EndNotice::was_too_short});
 }
 
 void sent_in_the_hosts_call(Pairs& pairs, int peer, int tag, std::size_t bytes, std::uint64_t elapsed_ns) {
