@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from offpath import console, stats, units
+from offpath import console, units
 from offpath.bench import Bench, BenchSpec
 from offpath.lab.cluster import Cluster
 
@@ -57,17 +57,6 @@ class ExchangeBench(Bench):
         """Odd ranks, which begin last, need the wire for their data alone."""
         rate = self.cluster.spec.link.rate
         return 2 * skew + (size * 8 / (rate * _PAYLOAD) if rate else 0.0)
-
-
-def report(cluster: Cluster, spec: BenchSpec, rows: list[dict]) -> dict:
-    return {
-        "benchmark": "exchange",
-        "lab": stats.describe_cluster(cluster),
-        "environment": stats.environment(),
-        "engines": {engine.name: engine.label for engine in spec.engines},
-        "runs": spec.runs,
-        "rows": rows,
-    }
 
 
 def show(found: dict) -> None:

@@ -5,7 +5,7 @@ import statistics
 
 from rich.table import Table
 
-from offpath import console, stats, units
+from offpath import bench, console, units
 from offpath.bench import Bench, BenchSpec
 from offpath.lab.cluster import Cluster
 
@@ -60,15 +60,7 @@ class RmaBench(Bench):
 
 
 def report(cluster: Cluster, spec: BenchSpec, busy_s: float, rows: list[dict]) -> dict:
-    return {
-        "benchmark": "rma",
-        "lab": stats.describe_cluster(cluster),
-        "environment": stats.environment(),
-        "engines": {engine.name: engine.label for engine in spec.engines},
-        "runs": spec.runs,
-        "busy_s": busy_s,
-        "rows": rows,
-    }
+    return bench.report(cluster, spec, "rma", rows) | {"busy_s": busy_s}
 
 
 def show(found: dict) -> None:

@@ -1,7 +1,6 @@
 // Starts a daemon from inside a host rank. The daemon inherits only the rank's user and environment. It gets
 // no descriptors (the launcher waits until its pipes are closed), no controlling session and no CPU binding.
 #include "base/environment.h"
-#include "base/own_descriptors.h"
 #include "base/thread_caches.h"
 #include "client/attach.h"
 
@@ -30,7 +29,7 @@ constexpr int ready_descriptor = 3;
 // Runs in the child between fork and exec, so it makes system calls only.
 [[noreturn]] void become_daemon(char* const* arguments, char* const* variables, int log, int ready) {
     setsid();
-    if (fork() != 0) _exit(0);
+    if (_Fork() != 0) _exit(0);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -141,10 +140,8 @@ Status start_daemon(const std::string& directory, std::string& problem) {
     }
     FileDescriptor read_end(ready[0]), write_end(ready[1]);
     FileDescriptor log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-    // The daemon inherits these two descriptors.
-    own_descriptors::forget(write_end.get());
-    own_descriptors::forget(log.get());
-    const pid_t child = fork();
+    // Without the handlers of fork(): ours would copy all memory that the device maps (child_copies.h).
+    const pid_t child = _Fork();
     if (child == 0) become_daemon(argument_vector.data(), variable_vector.data(), log.get(), write_end.get());
     if (child < 0) {
         problem = fmt::format("fork: {}", std::strerror(errno));

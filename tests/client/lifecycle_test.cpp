@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -231,6 +232,24 @@ TEST(Lifecycle, IsStartedByTheFirstRank) {
         expect(me.try_init(&context), OFFPATH_ERR_UNAVAILABLE, "init");
     }));
     unsetenv("OFFPATH_AUTOSTART");
+    unsetenv("OFFPATH_DAEMON");
+    unsetenv("OFFPATH_IDLE_EXIT");
+}
+
+// They would copy all memory that the program shares with a device, only for a child that becomes a daemon.
+TEST(Lifecycle, StartsADaemonWithoutTheHandlersOfFork) {
+    static int handlers_called = 0;
+    pthread_atfork([] { ++handlers_called; }, nullptr, nullptr);
+    TemporaryDirectory directory;
+    setenv("OFFPATH_DAEMON", OFFPATHD, 1);
+    setenv("OFFPATH_IDLE_EXIT", "1", 1);
+    std::string problem;
+    EXPECT_EQ(client::start_daemon(directory.path(), problem), Status::ok) << problem;
+    EXPECT_EQ(handlers_called, 0);
+    const double give_up = now() + 60;
+    while (has(directory, ".pid") && now() < give_up)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(has(directory, ".pid"));
     unsetenv("OFFPATH_DAEMON");
     unsetenv("OFFPATH_IDLE_EXIT");
 }

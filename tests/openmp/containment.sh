@@ -10,14 +10,7 @@ export LD_LIBRARY_PATH=$build/lib/openmp${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} OM
 export SECRET_OF_DAEMON=1
 
 begin_daemon() {
-    if [ "$attach" = remote ]; then
-        (umask 077 && head -c 32 /dev/urandom >"$dir/key")
-        start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --listen 127.0.0.1:0 --key-fd 9 --allow-images 9< <(cat "$dir/key")
-        use_device "$dir/s"
-    else
-        start_daemon "$dir/s" "$dir/daemon.log" --name dpu0
-        export OFFPATH_DIR=$dir/s
-    fi
+    start_target_device "$attach"
     mark=offpath_host_of=$daemon
 }
 

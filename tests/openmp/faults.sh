@@ -27,14 +27,7 @@ none_left() {
     fail "target hosts are left after $1: $(cat "$dir/left.txt")"
 }
 
-if [ "$attach" = remote ]; then
-    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
-    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --log-level debug --listen 127.0.0.1:0 --key-fd 9 --allow-images 9< <(cat "$dir/key")
-    use_device "$dir/s"
-else
-    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --log-level debug
-    export OFFPATH_DIR=$dir/s
-fi
+start_target_device "$attach" --log-level debug
 ends crash 'device dpu0: .*_main_l[0-9]* ended with signal 11'
 ends abort 'device dpu0: .*_main_l[0-9]* ended with signal 6'
 ends exit 'device dpu0: .*_main_l[0-9]* called exit()'

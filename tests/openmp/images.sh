@@ -15,14 +15,7 @@ fi
 # device OPTIONS...: starts a daemon for what follows.
 device() {
     kept=0
-    if [ "$attach" = local ]; then
-        start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --log-level debug "$@"
-        export OFFPATH_DIR=$dir/s
-    else
-        (umask 077 && head -c 32 /dev/urandom >"$dir/key")
-        start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --log-level debug --listen 127.0.0.1:0 --key-fd 9 --allow-images "$@" 9< <(cat "$dir/key")
-        use_device "$dir/s"
-    fi
+    start_target_device "$attach" --log-level debug "$@"
 }
 
 # runs PROGRAM NUMBER sends|finds [keeps]: the program, of that VERSION, sends its image or finds it, and nothing else. Then the daemon keeps it.

@@ -26,14 +26,11 @@ if [ "$attach" = other_user ]; then
     start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --listen 127.0.0.1:0 --key-file "$dir/key" --allow-images --kernel-user nobody
     use_device "$dir/s"
 elif [ "$attach" = remote ] || [ "$attach" = aarch64 ]; then
-    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
-    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --listen 127.0.0.1:0 --key-fd 9 --allow-images 9< <(cat "$dir/key")
-    use_device "$dir/s"
+    start_target_device remote
 else
     options=()
     if [ "$attach" = refusing ]; then options=(--no-kernels); fi
-    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 "${options[@]}"
-    export OFFPATH_DIR=$dir/s
+    start_target_device local "${options[@]}"
 fi
 preload=$build/lib/liboffpath-mpi.so launch=$root/tests/mpirun.sh
 if [ "$mpi" = mpich ]; then preload=$build/lib/liboffpath-mpi-mpich.so launch=$root/tests/mpiexec_mpich.sh; fi

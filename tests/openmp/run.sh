@@ -12,15 +12,7 @@ if [ "$attach" = aarch64 ]; then
     daemon_prefix=("$build/bin/run")
 fi
 second=$((${DEVICES:-1} - 1))
-if [ "$attach" != local ]; then
-    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
-    # A key that comes by a pipe lets regions run as the daemon's own user.
-    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --listen 127.0.0.1:0 --key-fd 9 --allow-images 9< <(cat "$dir/key")
-    use_device "$dir/s"
-else
-    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0
-    export OFFPATH_DIR=$dir/s
-fi
+start_target_device "$attach"
 first=$daemon
 if [ $second -eq 1 ]; then
     if [ "$attach" != local ]; then

@@ -17,6 +17,7 @@ from offpath import mpi_library
 from offpath.errors import OffpathError
 
 MEGA = 2**20
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @pytest.fixture
@@ -366,9 +367,8 @@ def test_run_offloads_an_ordinary_job_and_cleans_up(offpath, bench):
 def test_the_summary_as_a_file_counts_calls_by_communicator(offpath, bench, tmp_path):
     job = ["mpirun", "--oversubscribe", "-n", "3", bench, "latency", "--op", "ialltoall", "--bytes", "1M"]
     counts = ["--iterations", "3", "--warmup", "1", "--json", "-"]
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     file = tmp_path / "summary.json"
-    done = offpath("run", "--", *job, *counts, **root, OFFPATH_SUMMARY=str(file))
+    done = offpath("run", "--", *job, *counts, **ROOT, OFFPATH_SUMMARY=str(file))
     assert done.returncode == 0, done.stderr
     found = json.loads(file.read_text())
     row = next(row for row in found["calls"] if row["call"] == "MPI_Ialltoall")
@@ -388,10 +388,9 @@ def test_the_summary_as_a_file_counts_calls_by_communicator(offpath, bench, tmp_
 
 
 def test_a_summary_that_cannot_be_written_ends_the_job_at_its_start(offpath, bench, tmp_path):
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     file = tmp_path / "missing" / "summary.json"
     job = ["mpirun", "--oversubscribe", "-n", "2", bench, "latency", "--op", "ialltoall", "--bytes", "8"]
-    done = offpath("run", "--", *job, **root, OFFPATH_SUMMARY=str(file))
+    done = offpath("run", "--", *job, **ROOT, OFFPATH_SUMMARY=str(file))
     assert done.returncode != 0 and f"OFFPATH_SUMMARY={file} cannot be written" in done.stderr
 
 
@@ -406,14 +405,13 @@ HINTS = {
 @pytest.mark.parametrize(("arguments", "setting"), HINTS.values(), ids=HINTS)
 def test_a_job_that_offloads_nothing_is_told_what_would_change_that(offpath, bench, arguments, setting):
     job = ["mpirun", "--oversubscribe", "-n", "2", bench, *arguments, "--iterations", "2", "--json", "-"]
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    done = offpath("run", "--", *job, **root)
+    done = offpath("run", "--", *job, **ROOT)
     assert done.returncode == 0, done.stderr
     told = [line for line in done.stderr.splitlines() if "would have had work with" in line]
     (expected,) = [f"{name}={value} for " for name, value in setting.items()] or [None]
     assert len(told) == (1 if expected else 0) and (not expected or expected in told[0]), done.stderr
     if expected:
-        applied = offpath("run", "--", *job, **root, **setting)
+        applied = offpath("run", "--", *job, **ROOT, **setting)
         assert applied.returncode == 0 and "would have had work" not in applied.stderr, applied.stderr
         assert _summary(applied.stderr) != _summary(done.stderr)
 
@@ -427,8 +425,7 @@ def test_a_program_that_looks_mpi_up_by_itself_is_told_why_nothing_is_offloaded(
     library = next(name for name, _ in mpi_library._needs(build.mpi_preload) if mpi_library.kind_of(name))
     program = f"import ctypes; m = ctypes.CDLL({library!r}); m.MPI_Init(None, None); m.MPI_Finalize()"
     job = ["mpirun", "--oversubscribe", "-n", str(ranks), sys.executable, "-c", program]
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    done = offpath("run", "--mpi", "openmpi", "--", *job, **root)
+    done = offpath("run", "--mpi", "openmpi", "--", *job, **ROOT)
     assert done.returncode == 0, done.stderr
     passed_by = done.stderr.count("the program's calls of MPI pass offpath by")
     assert (passed_by, "there was nothing to do" in done.stderr) == ((1, False) if ranks > 1 else (0, True))
@@ -437,19 +434,17 @@ def test_a_program_that_looks_mpi_up_by_itself_is_told_why_nothing_is_offloaded(
 def test_a_long_tmpdir_does_not_switch_offload_off(offpath, bench, tmp_path):
     folder = tmp_path / ("x" * 100)
     folder.mkdir()
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     # Open MPI's own sockets need a short path, too.
     own = {"OMPI_MCA_orte_tmpdir_base": "/tmp", "TMPDIR": str(folder)}
     job = ["mpirun", "--oversubscribe", "-n", "2", bench, "latency", "--op", "ialltoall", "--bytes", "1M"]
-    done = offpath("run", "--", *job, "--iterations", "2", "--json", "-", **root, **own)
+    done = offpath("run", "--", *job, "--iterations", "2", "--json", "-", **ROOT, **own)
     assert done.returncode == 0 and "offpath: offloaded" in done.stderr, done.stderr
 
 
 def test_a_device_that_cannot_start_says_why_though_its_log_is_gone(offpath, bench):
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     # The daemon refuses what the command does not check, since the ranks set it.
     program = ["env", "OFFPATH_SPIN_US=x", bench, "latency", "--op", "ialltoall", "--bytes", "8"]
-    done = offpath("run", "--", "mpirun", "--oversubscribe", "-n", "2", *program, "--json", "-", **root)
+    done = offpath("run", "--", "mpirun", "--oversubscribe", "-n", "2", *program, "--json", "-", **ROOT)
     assert done.returncode == 0 and "no device worked; the last log lines" in done.stderr, done.stderr
     assert "--spin-us" in done.stderr and "nothing to do" not in done.stderr
     assert "no daemon could be started" in done.stderr and "OFFPATH_AUTOSTART=1" not in done.stderr
@@ -457,19 +452,17 @@ def test_a_device_that_cannot_start_says_why_though_its_log_is_gone(offpath, ben
 
 def test_few_descriptors_are_enough_to_start_a_device(build):
     job = "mpirun --oversubscribe -n 2 {} latency --op ialltoall --bytes 1M --iterations 2 --json -"
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     line = f'ulimit -n 64; exec "$@" -- {job.format(build.program("offpath-bench-mpi"))}'
     done = subprocess.run(
         ["sh", "-c", line, "sh", *command("run")],
-        env=environment(**root), capture_output=True, text=True, timeout=120,
+        env=environment(**ROOT), capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0 and "offpath: offloaded" in done.stderr, done.stderr
 
 
 def test_there_is_something_to_do_if_attaching_fails(offpath, bench):
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     program = ["env", "OFFPATH_DAEMON=/nonexistent", bench, "latency", "--op", "ialltoall", "--bytes", "8"]
-    done = offpath("run", "--", "mpirun", "--oversubscribe", "-n", "2", *program, "--json", "-", **root)
+    done = offpath("run", "--", "mpirun", "--oversubscribe", "-n", "2", *program, "--json", "-", **ROOT)
     assert done.returncode == 0 and "names no program" in done.stderr, done.stderr
     assert "nothing to do" not in done.stderr
 

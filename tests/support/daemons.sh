@@ -4,6 +4,8 @@
 #                                             is a command that starts it elsewhere, such as nsenter
 #   listen_options                            makes the key, and sets $listen to the options of a daemon that accepts clients over TCP
 #   use_device DIRECTORY                      makes programs attach over TCP to the daemon of that directory
+#   start_target_device local|remote [OPTIONS...]  starts the daemon of $dir/s for programs with target regions: on their system, or as if on
+#                                             another one
 #   end_daemon                                ends $daemon by SIGTERM; fails if it does not end normally or leaves files in $dir
 #   preload_of PROGRAM LIBRARY                prints LIBRARY for LD_PRELOAD, behind the run time of a sanitizer, unless ANY_ORDER is set, and
 #                                             before RESTING_YIELD (resting_yield.cpp)
@@ -58,6 +60,20 @@ listen_options() {
 use_device() {
     OFFPATH_DEVICES=127.0.0.1:$(cat "$1"/*.port)
     export OFFPATH_DEVICES OFFPATH_KEY_FILE=$dir/key
+}
+
+# A key that comes by a pipe lets regions run as the daemon's own user.
+start_target_device() {
+    local where=$1
+    shift
+    if [ "$where" = local ]; then
+        start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 "$@"
+        export OFFPATH_DIR=$dir/s
+        return
+    fi
+    (umask 077 && head -c 32 /dev/urandom >"$dir/key")
+    start_daemon "$dir/s" "$dir/daemon.log" --name dpu0 --listen 127.0.0.1:0 --key-fd 9 --allow-images "$@" 9< <(cat "$dir/key")
+    use_device "$dir/s"
 }
 
 end_daemon() {

@@ -129,6 +129,17 @@ bool is_candidate(MPI_Comm comm) {
     return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && inter == 0;
 }
 
+// Memory that the device maps, too. Null: the device has no room.
+struct FreeMapped {
+    void operator()(void* memory) const { offpath_mem_free(runtime().context, memory); }
+};
+using MappedMemory = std::unique_ptr<void, FreeMapped>;
+MappedMemory map_memory(std::size_t bytes) {
+    void* memory = nullptr;
+    return MappedMemory(offpath_mem_alloc(runtime().context, bytes, &memory) == OFFPATH_OK ? memory
+                                                                                           : nullptr);
+}
+
 // Why the device has no such window, although it should.
 Left not_made() {
     const bool serves = offpath_context_device_state(runtime().context) == OFFPATH_DEVICE_SERVES;
@@ -280,18 +291,16 @@ OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MP
     return unless_no_agreement(comm, [&] {
         Decision decision;
         if (!is_wanted(comm, info, decision)) return by_host();
-        void* base = nullptr;
-        const std::size_t bytes = size > 0 ? static_cast<std::size_t>(size) : 1;
-        const bool mapped = offpath_mem_alloc(runtime().context, bytes, &base) == OFFPATH_OK;
-        const bool all_mapped = all_agree(find_team(comm), mapped);
-        if (all_mapped &&
-            serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE}, decision, base, win)) {
-            *static_cast<void**>(baseptr) = base;
-            return MPI_SUCCESS;
+        MappedMemory mapped = map_memory(size > 0 ? static_cast<std::size_t>(size) : 1);
+        if (!all_agree(find_team(comm), mapped != nullptr)) {
+            count(comm, not_made());
+            return by_host();
         }
-        if (!all_mapped) count(comm, not_made());
-        if (mapped) offpath_mem_free(runtime().context, base);
-        return by_host();
+        void* const base = mapped.get();
+        if (!serve(comm, info, {base, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE}, decision, base, win))
+            return by_host();
+        *static_cast<void**>(baseptr) = mapped.release();
+        return MPI_SUCCESS;
     });
 }
 

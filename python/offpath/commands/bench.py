@@ -227,7 +227,7 @@ def exchange_(
     delays = [units.parse_duration(each) for each in skews.split(",")]
     with _cluster_for(spec, lab, no_namespaces, json, plot) as cluster:
         rows = bench_exchange.ExchangeBench(cluster, spec, delays).exchange()
-        found = bench_exchange.report(cluster, spec, rows)
+        found = bench.report(cluster, spec, "exchange", rows)
     bench_exchange.show(found)
     reports.write(found, json, plot, bench_exchange.draw)
 

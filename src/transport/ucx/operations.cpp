@@ -87,7 +87,7 @@ Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header,
     begin(record, completion);
     void* request =
         ucp_am_send_nbx(to.ep, am_id, record->header.data(), header.size(), payload, bytes, &param);
-    if (bytes > max_post) pace_.sent(event_fd_);
+    if (bytes > max_post && to.push_bytes > 0) pace_.sent(event_fd_);  // over a byte stream
     return begun(record, sends_, request);
 }
 

@@ -172,8 +172,17 @@ Status UcxTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
         log::error(Code::no_way, "cannot connect: the peer, process {}, is gone", address.process.pid);
         return Status::peer_lost;
     }
-    made->worker.assign(address.worker.begin(), address.worker.end());
-    if (ucs_status_t status = open(*made, &made->ep); status != UCS_OK) {
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
+    params.address = reinterpret_cast<const ucp_address_t*>(address.worker.data());
+    params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
+    if (config_.error_handling) {
+        params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
+        params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+        params.err_handler.cb = &UcxTransport::on_error;
+        params.err_handler.arg = made.get();
+    }
+    if (ucs_status_t status = ucp_ep_create(worker_, &params, &made->ep); status != UCS_OK) {
         watch_.forget(made->pidfd);
         log::error(Code::no_way,
                    "cannot connect: the peer is gone or no transport leads to it ({}; here: {}): {}",
@@ -185,58 +194,41 @@ Status UcxTransport::connect(std::span<const std::byte> bytes, Endpoint** endpoi
     return Status::ok;
 }
 
-ucs_status_t UcxTransport::open(UcxEndpoint& endpoint, ucp_ep_h* made) {
-    ucp_ep_params_t params{};
-    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
-    params.address = reinterpret_cast<const ucp_address_t*>(endpoint.worker.data());
-    params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
-    if (config_.error_handling) {
-        params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
-        params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-        params.err_handler.cb = &UcxTransport::on_error;
-        params.err_handler.arg = &endpoint;
-    }
-    return ucp_ep_create(worker_, &params, made);
-}
-
 void UcxTransport::disconnect(Endpoint* endpoint) {
     auto& ours = static_cast<UcxEndpoint&>(*endpoint);
     std::erase(failed_, &ours);
     ours.disconnected = true;
     if (ours.local) local_->disconnect(std::exchange(ours.local, nullptr));
     close(ours);
-    if (ours.closing == 0) closed(ours);
+    if (!ours.closing) closed(ours);
 }
 
+// Asks UCX to release the endpoint; on_closed follows, possibly at once.
 void UcxTransport::close(UcxEndpoint& endpoint) {
     watch_.forget(std::exchange(endpoint.pidfd, -1));
-    if (endpoint.ep != nullptr) close(endpoint, std::exchange(endpoint.ep, nullptr));
-}
-
-// Asks UCX to release the connection; on_closed follows, possibly at once.
-void UcxTransport::close(UcxEndpoint& endpoint, ucp_ep_h connection) {
+    if (!endpoint.ep) return;
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     // Without error handling UCX cannot close by force.
     param.flags = config_.error_handling ? UCP_EP_CLOSE_FLAG_FORCE : 0;
     param.cb.send = &UcxTransport::on_closed;
     param.user_data = &endpoint;
-    ++endpoint.closing;
+    endpoint.closing = true;
     ++closing_;
     closing_call_ = true;
-    void* request = ucp_ep_close_nbx(connection, &param);
+    void* request = ucp_ep_close_nbx(std::exchange(endpoint.ep, nullptr), &param);
     closing_call_ = false;
     if (UCS_PTR_IS_PTR(request)) return;
     --closing_;
-    --endpoint.closing;
+    endpoint.closing = false;
 }
 
 void UcxTransport::on_closed(void* request, ucs_status_t, void* endpoint) {
     auto& ours = *static_cast<UcxEndpoint*>(endpoint);
     ucp_request_free(request);
-    --ours.closing;
+    ours.closing = false;
     --ours.owner->closing_;
-    if (ours.disconnected && ours.closing == 0 && !ours.owner->closing_call_) ours.owner->closed(ours);
+    if (ours.disconnected && !ours.owner->closing_call_) ours.owner->closed(ours);
 }
 
 void UcxTransport::closed(UcxEndpoint& endpoint) {

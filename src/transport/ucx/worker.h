@@ -23,12 +23,11 @@ class UcxTransport;
 
 struct UcxEndpoint final : Endpoint {
     UcxTransport* owner = nullptr;
-    ucp_ep_h ep = nullptr;          // null when closed
-    std::vector<std::byte> worker;  // the address of the peer's UCX worker
-    Endpoint* local = nullptr;      // the endpoint in the process's hub, for a peer in this process
+    ucp_ep_h ep = nullptr;      // null when closed
+    Endpoint* local = nullptr;  // the endpoint in the process's hub, for a peer in this process
     ucs_status_t error = UCS_OK;
-    bool disconnected = false;   // delete it when UCX has released it
-    unsigned closing = 0;        // connections that UCX has not released yet
+    bool disconnected = false;  // delete it when UCX has released it
+    bool closing = false;
     std::size_t push_bytes = 0;  // cached result of the last query
     int pidfd = -1;              // watches the peer's process; -1: not possible
 };
@@ -122,11 +121,9 @@ class UcxTransport final : public Transport, Handler {
     static void on_closed(void* request, ucs_status_t status, void* endpoint);
 
     Status connect_local(std::span<const std::byte> address, Endpoint** endpoint);
-    ucs_status_t open(UcxEndpoint& endpoint, ucp_ep_h* made);
     bool goes_over_tcp(ucp_ep_h ep) const;
     void finish(Completion* completion, Status status);
     void close(UcxEndpoint& endpoint);
-    void close(UcxEndpoint& endpoint, ucp_ep_h connection);
     void closed(UcxEndpoint& endpoint);
     unsigned run_deferred();
     void find_dead_processes();
