@@ -32,7 +32,10 @@ def test_every_attack_has_a_test_that_exists() -> None:
     rows, tests = _rows(), _tests()
     assert len(rows) > 30
     assert [attack for attack, names in rows if not names] == []
-    assert sorted({name for _, names in rows for name in names} - tests) == []
+    missing = {name for _, names in rows for name in names} - tests
+    # A loop in a CMakeLists.txt adds tests whose names differ in a variable.
+    loops = [re.sub(r"\\\$\\{\w+\\}", r"\\w+", re.escape(name)) for name in tests if "${" in name]
+    assert sorted(name for name in missing if not any(re.fullmatch(loop, name) for loop in loops)) == []
 
 
 def test_the_fuzzers_of_the_page_are_those_that_are_built() -> None:
