@@ -119,6 +119,9 @@ TEST(Processes, AHostThatGivesUpItsEndIsWrittenNoMore) {
 }
 
 TEST(Processes, AgentIsQuietWhenIdle) {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "UCX's shared memory between two threads stalls under the thread sanitizer";
+#endif
     for (const Way& way : {tcp_way(), ucx_way(), rings_way(ucx_way(), "rings", "sysv")}) {
         Joined joined(way);
         std::vector<std::byte> from(1 << 20), to(1 << 20);

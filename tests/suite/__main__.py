@@ -12,6 +12,7 @@ import re
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from suite import plan, report
@@ -88,6 +89,8 @@ def chosen(build: Path, options: argparse.Namespace) -> list[Test]:
     if options.only != "compiled" and options.what in ("test", "rest") and not _is_sanitized(build):
         tests += plan.command_files(build, other_mpis=options.what == "rest")
         tests += plan.checks() if options.what == "test" else []
+    if "tsan" in build.name:
+        tests = [replace(test, limit_s=4 * test.limit_s) for test in tests]
     if options.name:
         tests = [test for test in tests if re.search(options.name, test.name)]
         tests = tests or plan.cases(build, options.name)
@@ -104,7 +107,12 @@ def _sanitizers(build: Path) -> None:
         # A crash ends a process as it does without the sanitizer: tests of devices look at the signal.
         ("ASAN", "detect_leaks=1:handle_segv=0:handle_abort=0"),
         ("LSAN", f"suppressions={folder}/lsan.supp:print_suppressions=0"),
-        ("TSAN", f"suppressions={folder}/tsan.supp"),
+        # Tests fork beside threads, and end processes that have some.
+        (
+            "TSAN",
+            f"suppressions={folder}/tsan.supp:die_after_fork=0:report_thread_leaks=0:"
+            "handle_segv=0:handle_abort=0",
+        ),
     ):
         os.environ[f"{tool}_OPTIONS"] = f"{ours}:{os.environ.get(f'{tool}_OPTIONS', '')}"
     # UCX patches madvise(), which a thread still calls after the sanitizer has finished with it. offpath does

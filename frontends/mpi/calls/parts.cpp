@@ -13,6 +13,7 @@
 #include "p2p/parcel.h"
 #include "p2p/settings.h"
 #include "requests/held_calls.h"
+#include "requests/leaving_messages.h"
 #include "requests/offloaded_requests.h"
 #include "rma/windows.h"
 #include "runtime/letters.h"
@@ -54,7 +55,7 @@ constexpr Part table[] = {
      .print_summary = print_summary,
      .add_hints = add_collective_hints,
      .counters = collective_counters},
-    {.counters = request_counters},
+    {.finish = wait_for_leaving_messages, .counters = request_counters},
     {.print_summary = devices::print_summary, .counters = devices::counters},
     {.agree_on_settings = p2p::agree_on_settings,
      .open = p2p::open_pairs,

@@ -1,23 +1,18 @@
 #include "given_results.h"
 
 #include <cstring>
-#include <list>
 #include <memory>
-#include <mutex>
 #include <new>
+#include <utility>
 
 #include "after_loss.h"
 #include "datatypes/reductions.h"
+#include "leaving_messages.h"
 #include "runtime/kept_results.h"
 #include "runtime/runtime.h"
 
 namespace offpath::mpi {
 namespace {
-
-struct Given {
-    std::vector<std::byte> message;
-    MPI_Request request;
-};
 
 // The root of a broadcast only sends.
 bool sends_result(const OffloadedRequest& operation) {
@@ -42,9 +37,6 @@ std::size_t result_bytes(const OffloadedRequest& operation) {
     }
 }
 
-std::mutex given_mutex;
-std::list<Given> on_their_way;
-
 // Its number comes first.
 std::vector<std::byte> message_of(std::uint64_t number, std::span<const std::byte> result) {
     std::vector<std::byte> message(sizeof number + result.size());
@@ -54,15 +46,12 @@ std::vector<std::byte> message_of(std::uint64_t number, std::span<const std::byt
 }
 
 void give(const Team& team, int to, std::uint64_t number, std::span<const std::byte> result) {
-    const std::lock_guard lock(given_mutex);
-    Given& given = on_their_way.emplace_back(message_of(number, result), MPI_REQUEST_NULL);
-    if (team.small_messages.send(given.message.data(), static_cast<int>(given.message.size()), MPI_BYTE, to,
-                                 SmallLane::of_given_results(), &given.request) != MPI_SUCCESS) {
-        on_their_way.pop_back();
-        return;
-    }
-    results_on_their_way.fetch_add(1, std::memory_order_relaxed);
-    outstanding.requests.raise();
+    auto given = std::make_unique<LeavingMessages>();
+    given->bytes = message_of(number, result);
+    MPI_Request& request = given->requests.emplace_back(MPI_REQUEST_NULL);
+    if (team.small_messages.send(given->bytes.data(), static_cast<int>(given->bytes.size()), MPI_BYTE, to,
+                                 SmallLane::of_given_results(), &request) == MPI_SUCCESS)
+        let_leave(std::move(given));
 }
 
 }  // namespace
@@ -112,22 +101,6 @@ void give_results(const Departure& departure) {
         });
     } catch (const std::bad_alloc&) {
         // They wait in vain, and end with an error.
-    }
-}
-
-void finish_given_results() {
-    if (results_on_their_way.load(std::memory_order_relaxed) == 0) return;
-    const std::unique_lock lock(given_mutex, std::try_to_lock);
-    if (!lock.owns_lock()) return;
-    for (auto given = on_their_way.begin(); given != on_their_way.end();) {
-        int done = 0;
-        if (PMPI_Test(&given->request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
-            ++given;
-            continue;
-        }
-        given = on_their_way.erase(given);
-        results_on_their_way.fetch_sub(1, std::memory_order_relaxed);
-        outstanding.requests.lower();
     }
 }
 

@@ -8,7 +8,6 @@
 // Threads: any.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -28,9 +27,5 @@ bool take_given(const OffloadedRequest& operation, const std::vector<std::byte>&
 
 // The rank of the communicator that gives the operation's result. Negative: none.
 int giver_of(const OffloadedRequest& operation);
-
-inline std::atomic<std::uint32_t> results_on_their_way{0};
-// Ends messages that have left. poll() calls it.
-void finish_given_results();
 
 }  // namespace offpath::mpi

@@ -11,8 +11,8 @@
 #include "after_loss.h"
 #include "base/clock.h"
 #include "communicators/counters.h"
-#include "given_results.h"
 #include "held_calls.h"
+#include "leaving_messages.h"
 #include "outstanding.h"
 #include "runtime/losses.h"
 #include "runtime/parts.h"
@@ -268,7 +268,7 @@ void poll() {
     if (undecided_departures.load(std::memory_order_relaxed) != 0) commit_departures();
     start_held_calls();
     if (!any_outstanding()) return;
-    finish_given_results();
+    finish_leaving_messages();
     report_losses();
     struct Ended {
         OffloadedRequest* operation;

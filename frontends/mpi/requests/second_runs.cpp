@@ -11,6 +11,7 @@
 #include "datatypes/reductions.h"
 #include "given_results.h"
 #include "offloaded_requests.h"
+#include "one_step_reduction.h"
 
 namespace offpath::mpi {
 namespace {
@@ -28,7 +29,7 @@ SmallLane lane_of(const OffloadedRequest& operation) {
 }
 
 // The parts of a reduction that scatters are those of its ranks in any case.
-bool exchanges_whole_operands(const OffloadedRequest& operation) {
+bool has_one_step(const OffloadedRequest& operation) {
     const DevicePart& part = operation.part;
     return operation.on_host && part.reduces() && part.shape != PartShape::reduce_scatter &&
            part.shape != PartShape::reduce_scatter_block;
@@ -79,11 +80,10 @@ SecondRun::SecondRun(const OffloadedRequest& operation)
       rank_(operation.team->rank),
       ranks_(operation.team->size),
       lane_(lane_of(operation)),
-      whole_(exchanges_whole_operands(operation)),
       moved_ns_(now_ns()) {
     if (is_given()) return;
-    if (whole_) {
-        exchange_whole_operands();
+    if (has_one_step(operation)) {
+        one_step_ = std::make_unique<OneStepReduction>(operation, lane_, operands_to_send(operation));
     } else if (operation.part.reduces()) {
         exchange_operands();
     } else {
@@ -107,6 +107,12 @@ SecondRun::~SecondRun() {
 
 offpath_status_t SecondRun::progress() {
     if (failed_) return OFFPATH_ERR_PEER_LOST;
+    if (one_step_ != nullptr) {
+        bool moved = false;
+        const offpath_status_t status = one_step_->progress(moved);
+        if (moved) moved_ns_ = now_ns();
+        return status;
+    }
     bool all_done = true;
     for (std::vector<MPI_Request>* messages : {&receives_, &sends_}) {
         for (MPI_Request& message : *messages) {
@@ -129,7 +135,7 @@ offpath_status_t SecondRun::progress() {
     }
     if (!operation_.part.reduces() || spread_) return OFFPATH_OK;
     spread_ = true;
-    whole_ ? combine_whole_operands() : combine_and_spread();
+    combine_and_spread();
     return progress();
 }
 
@@ -320,41 +326,19 @@ void SecondRun::combine(int first, int last) {
         }
 }
 
-// Whether the result of `rank` needs the operand of rank `of`.
-bool SecondRun::needs_operand(int rank, int of) const {
+// Whether this rank has a result that all operands, or those of the ranks before it, give.
+bool SecondRun::has_result() const {
     switch (operation_.part.shape) {
         case PartShape::reduce:
-            return rank == operation_.part.root;
-        case PartShape::scan:
-            return of <= rank;
+            return rank_ == operation_.part.root;
         case PartShape::exscan:
-            return of < rank;
+            return rank_ > 0;
+        case PartShape::reduce_scatter:
+        case PartShape::reduce_scatter_block:
+            return false;  // it has combined it itself
         default:
             return true;
     }
-}
-
-void SecondRun::exchange_whole_operands() {
-    const DevicePart& part = operation_.part;
-    extent_ = bytes_in_memory(part.type, 1);
-    part_bytes_ = part.size * extent_;
-    // Every rank with a result needs the operand of rank 0.
-    if (needs_operand(rank_, 0)) operands_.resize(part_bytes_ * static_cast<std::size_t>(ranks_));
-    const void* const mine = operands_to_send(operation_);
-    for (int peer = 0; peer < ranks_; ++peer)
-        if (peer != rank_ && needs_operand(rank_, peer)) receive(peer, operand_of(peer), part_bytes_);
-    for (int peer = 0; peer < ranks_; ++peer)
-        if (peer != rank_ && needs_operand(peer, rank_)) send(peer, mine, part_bytes_);
-    if (needs_operand(rank_, rank_) && part_bytes_ > 0) std::memcpy(operand_of(rank_), mine, part_bytes_);
-}
-
-void SecondRun::combine_whole_operands() {
-    if (!needs_operand(rank_, 0) || part_bytes_ == 0) return;
-    int last = ranks_ - 1;
-    while (!needs_operand(rank_, last))
-        --last;
-    combine(0, last);
-    std::memcpy(operation_.part.recv, operand_of(last), part_bytes_);
 }
 
 void SecondRun::combine_and_spread() {
@@ -377,8 +361,8 @@ void SecondRun::combine_and_spread() {
     };
     const bool scatters =
         part.shape == PartShape::reduce_scatter || part.shape == PartShape::reduce_scatter_block;
-    // Every result needs the operand of rank 0. A rank without a part of the operands may have one, too.
-    const bool arrives = !scatters && needs_operand(rank_, 0);
+    // A rank without a part of the operands may have a result, too.
+    const bool arrives = has_result();
     for (int peer = 0; peer < ranks_ && arrives; ++peer) {
         const std::size_t first = first_element(peer) * extent_;
         const std::size_t bytes = first_element(peer + 1) * extent_ - first;

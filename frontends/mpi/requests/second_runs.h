@@ -13,9 +13,8 @@
 //
 // A start of a persistent collective that comes after its ranks have left the device runs in the same way, on
 // tags of its own: ranks may start persistent collectives in different orders, which collectives of the
-// host's MPI would not allow. Its rank may sit in the host's MPI meanwhile, where nothing here makes a second
-// step. So such a reduction has only one: each rank with a result gets all operands that it needs. This
-// moves more bytes if there are many ranks.
+// host's MPI would not allow. Such a reduction has one step (one_step_reduction.h). This moves more bytes if
+// there are many ranks.
 //
 // Threads: one at a time. Nothing here blocks.
 #pragma once
@@ -25,6 +24,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "communicators/small_messages.h"
@@ -33,6 +33,7 @@
 namespace offpath::mpi {
 
 struct OffloadedRequest;
+class OneStepReduction;
 
 // Copies the operands of a short reduction in place before the device is told of it, which overwrites them. A
 // second run sends the copy.
@@ -68,10 +69,8 @@ class SecondRun {
     void exchange_operands();
     void combine_and_spread();
     std::size_t first_element(int rank) const;
-    bool needs_operand(int rank, int of) const;
+    bool has_result() const;
     void combine(int first, int last);
-    void exchange_whole_operands();
-    void combine_whole_operands();
     std::byte* operand_of(int rank) {
         return operands_.data() + static_cast<std::size_t>(rank) * part_bytes_;
     }
@@ -79,7 +78,7 @@ class SecondRun {
     const OffloadedRequest& operation_;
     const int rank_, ranks_;
     const SmallLane lane_;
-    const bool whole_;  // one step: operands are exchanged as a whole
+    std::unique_ptr<OneStepReduction> one_step_;
     std::vector<MPI_Request> receives_, sends_;
     bool failed_ = false, spread_ = false;
     std::uint64_t moved_ns_;

@@ -240,6 +240,7 @@ int start_accepted(C& call, MPI_Request* request) {
     if (result != MPI_SUCCESS) return result;
     if (call.passage == Passage::host) {
         count_on_host(*call.team, call.team->comm, C::op, HostReason::lost, call.decided_by, call.form);
+        poll();  // sends the messages: the next call may be one of the host's MPI that waits for others
     } else if (call.any_large) {
         count_offloaded(*call.team, C::op, call.from_others, call.decided_by, call.form);
     } else {
