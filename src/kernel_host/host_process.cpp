@@ -175,7 +175,8 @@ Status spawn_host(const HostConfig& config, std::vector<std::string> arguments,
     const char* const runner = std::getenv("OFFPATH_HOST_RUNNER");
     std::vector<std::string> words;
     if (runner != nullptr) words.emplace_back(runner);
-    words.insert(words.end(), {config.program, std::to_string(getpid()), cpus, config.user});
+    words.insert(words.end(), {config.program, std::to_string(getpid()), cpus,
+                               config.user != nullptr ? *config.user : ""});
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> vector;
     for (std::string& word : words)

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "kernel_host/warden.h"
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ namespace offpath::kernel_host {
 struct HostConfig {
     std::string program;    // the host's program
     std::vector<int> cpus;  // CPUs that it may run on; empty: those of its parent
-    std::string user;       // the UID:GID that it becomes; empty: its parent's
+    // The UID:GID that it becomes, for as long as this is kept; null: its parent's.
+    std::shared_ptr<const std::string> user;
     bool own_symbols =
         false;  // a kernel must be a symbol of the library that was named, not of one that it needs
 };

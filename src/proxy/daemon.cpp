@@ -9,7 +9,6 @@
 #include "transport/tcp/tcp_transport.h"
 #include "transport/ucx/ucx_transport.h"
 
-#include <pwd.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -149,25 +148,24 @@ Status Daemon::allow_kernels(std::string& problem) {
 Status Daemon::choose_remote_host(const char* option, std::string& problem) {
     kernels_.remote_host = kernels_.host;
     kernels_.remote_host.own_symbols = true;
-    uid_t user = geteuid();
     if (!options_.kernel_user.empty()) {
-        const passwd* const entry = getpwnam(options_.kernel_user.c_str());
-        if (entry == nullptr || entry->pw_uid == 0) {
-            problem = fmt::format("--kernel-user {}: {}", options_.kernel_user,
-                                  entry == nullptr ? "there is no such user" : "kernels never run as root");
-            return Status::invalid;
+        const Status status = Accounts::parse(options_.kernel_user, kernels_.accounts, problem);
+        if (status != Status::ok) {
+            problem = "--kernel-user " + problem;
+            return status;
         }
-        user = entry->pw_uid;
-        kernels_.remote_host.user = fmt::format("{}:{}", entry->pw_uid, entry->pw_gid);
     }
     struct stat key {};
     const int found =
         options_.key_fd >= 0 ? fstat(options_.key_fd, &key) : stat(options_.key_file.c_str(), &key);
-    if (found != 0 || !S_ISREG(key.st_mode) || (user != key.st_uid && user != geteuid())) return Status::ok;
+    const auto run_as = [&](uid_t user) {
+        return kernels_.accounts != nullptr ? kernels_.accounts->contains(user) : user == geteuid();
+    };
+    if (found != 0 || !S_ISREG(key.st_mode) || (!run_as(key.st_uid) && !run_as(geteuid()))) return Status::ok;
     problem = fmt::format(
         "{}: code of remote hosts would run as user {}, who can read the key; name another user with "
         "--kernel-user",
-        option, user);
+        option, run_as(key.st_uid) ? key.st_uid : geteuid());
     return Status::access;
 }
 
@@ -178,6 +176,7 @@ void Daemon::prepare_targets() {
     settings.encrypt = options_.encrypt;
     settings.host = kernels_.host;
     settings.remote_host = kernels_.remote_host;
+    settings.accounts = kernels_.accounts;
     settings.host.program = settings.remote_host.program = beside_this_program("offpath-target-host");
     settings.spin_us = options_.spin_us;
     settings.seconds = kernels_.seconds;

@@ -53,11 +53,13 @@ void Session::load_kernel(const control::LoadKernel& message) {
         if (status != Status::ok) return answer(status, why);
     }
     if (kernels_ == nullptr) {
-        kernels_ = std::make_unique<KernelStreams>(
-            remote() ? kernel_settings_.remote_host : kernel_settings_.host, kernel_settings_.seconds, clock_,
-            epoll_, *memory_, name_, [this](const control::Message& text) {
-                if (!ended_) reply(text);
-            });
+        kernel_host::HostConfig config = remote() ? kernel_settings_.remote_host : kernel_settings_.host;
+        if (!take_account(remote() ? kernel_settings_.accounts.get() : nullptr, job_, config, why))
+            return answer(Status::unavailable, why);
+        kernels_ = std::make_unique<KernelStreams>(config, kernel_settings_.seconds, clock_, epoll_, *memory_,
+                                                   name_, [this](const control::Message& text) {
+                                                       if (!ended_) reply(text);
+                                                   });
         engine_.use_kernels(*session_, *kernels_);
     }
     if (status = kernels_->load(kernel, answer); status != Status::ok)

@@ -19,6 +19,7 @@
 #include "engine/teams/kernels.h"
 #include "kernel_host/kernel_host.h"
 #include "memory/session_memory.h"
+#include "proxy/accounts.h"
 #include "proxy/kernel_output.h"
 
 #include <array>
@@ -43,6 +44,7 @@ struct KernelSettings {
     // kernels), and how their kernels run.
     std::vector<std::string> remote_places;
     kernel_host::HostConfig remote_host;
+    std::shared_ptr<Accounts> accounts;  // whose users these run as; null: the daemon's
 };
 
 class KernelJobs {

@@ -106,8 +106,10 @@ int main(int argc, char** argv) try {
     app.add_flag("--allow-images", options.allow_images,
                  "Run target regions of hosts on other systems, whose code they send; default: no")
         ->needs(listen);
-    app.add_option("--kernel-user", options.kernel_user,
-                   "User whom kernels of hosts on other systems run as; needs the right to become it");
+    app.add_option(
+        "--kernel-user", options.kernel_user,
+        "User whom kernels of hosts on other systems run as, or FIRST-LAST, numbers of users, one for\n"
+        "each job; needs the right to become them");
     app.add_option("--kernel-seconds", options.kernel_seconds,
                    "Seconds that a kernel or target region may run if its program sets no limit; 0: no limit")
         ->check(cli::Range(0, 31536000))

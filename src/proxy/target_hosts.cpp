@@ -136,7 +136,11 @@ Status TargetHosts::start(Newcomer& newcomer, control::TargetWelcome& welcome, s
     }
     Host host;
     host.client = name_of(newcomer);
-    const kernel_host::HostConfig& config = remote ? settings_.remote_host : settings_.host;
+    kernel_host::HostConfig config = remote ? settings_.remote_host : settings_.host;
+    const engine::JobId job{newcomer.hello.job_high, newcomer.hello.job_low};
+    if (!take_account(remote ? settings_.accounts.get() : nullptr, job, config, why))
+        return Status::unavailable;
+    host.account = config.user;
     const Status status = kernel_host::spawn_host(
         config,
         {remote ? "tcp" : "shared", std::to_string(welcome.reads_program ? newcomer.peer.pid : 0),

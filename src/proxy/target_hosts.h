@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel_host/host_process.h"
+#include "proxy/accounts.h"
 #include "proxy/image_keeper.h"
 #include "proxy/newcomer.h"
 
@@ -19,6 +20,7 @@ struct TargetSettings {
     bool remote = false;   // whether programs on other systems may: their code comes over the network
     bool encrypt = false;  // true: programs on other systems may not, because their line is in clear
     kernel_host::HostConfig host, remote_host;
+    std::shared_ptr<Accounts> accounts;  // whose users remote_host runs as; null: the daemon's
     std::uint64_t spin_us = 50;
     std::uint32_t seconds = 0;  // that a region may take if the program sets no limit; 0: no limit
     std::string node;
@@ -50,6 +52,7 @@ class TargetHosts {
         FileDescriptor process;  // pidfd
         std::string client;
         TicketUse ticket;
+        std::shared_ptr<const std::string> account;  // its own until it has ended
     };
     bool admit(const Newcomer& newcomer, Status& status, std::string& why) const;
     bool reap(int fd);

@@ -42,6 +42,10 @@ if [ "$(id -u)" = 0 ] && getent passwd nobody >/dev/null && command -v setpriv >
     start_daemon "$dir/c" "$dir/c.log" --name other --listen 127.0.0.1:0 --key-file "$dir/key" --allow-images --kernel-user nobody
     use_device "$dir/c"
     says "on the device as user $(id -u nobody)" ""
+    # Each job has an account of its own, and the next job another one than the last.
+    start_daemon "$dir/f" "$dir/f.log" --name own --listen 127.0.0.1:0 --key-file "$dir/key" --allow-images --kernel-user 61000-61001
+    use_device "$dir/f"
+    for account in 61000 61001 61000; do says "on the device as user $account" ""; done
 else
     echo "--kernel-user is not tested: this needs root and a build that user nobody can reach"
 fi
