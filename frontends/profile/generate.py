@@ -125,7 +125,7 @@ def body_of(call: table.Call, rows: dict[str, str]) -> str:
 
 
 def main() -> None:
-    calls_path, rows_path, header, out, map_path, *hand_paths = sys.argv[1:]
+    mpi, calls_path, rows_path, header, out, map_path, *hand_paths = sys.argv[1:]
     by_hand = set()
     for path in hand_paths:
         text = Path(path).read_text()
@@ -138,7 +138,10 @@ def main() -> None:
         sys.exit(f"generate.py: {error}")
     generated = [call for call in calls if call.name not in by_hand]
     collectives.write(Path(out), HEAD + "\n".join(function(c, body_of(c, rows)) for c in generated))
-    collectives.write(Path(map_path), wrappers.exports(by_hand | {call.name for call in generated}))
+    symbols = by_hand | {call.name for call in generated}
+    if mpi == "openmpi":
+        symbols |= {each for call in calls for each in wrappers.fortran_symbols(call, mpi)}
+    collectives.write(Path(map_path), wrappers.exports(symbols))
 
 
 if __name__ == "__main__":

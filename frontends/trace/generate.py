@@ -76,7 +76,7 @@ def function(call: table.Call, number: int) -> str:
 
 
 def main() -> None:
-    calls_path, rows_path, header, out, map_path = sys.argv[1:]
+    _, calls_path, rows_path, header, out, map_path = sys.argv[1:]
     try:
         calls = wrappers.read(Path(calls_path), Path(rows_path), Path(header))
     except table.TableError as error:

@@ -43,6 +43,11 @@ run_examples() {
     make "$examples/shared_library.c" -L"$room/host" -lnorm -Wl,-rpath,"$room/host" \
         $device -L"$room/aarch64" $device -lnorm $device -rpath="$room/aarch64"
     alone "$examples/shared_library.c"
+    # As courses link it: devices of one architecture, and one option for all of them.
+    device=-Wl,--device-linker=
+    make "$examples/shared_library.c" -fopenmp-targets=aarch64-unknown-linux -L"$room/host" -lnorm -Wl,-rpath,"$room/host" \
+        "$device-L$room/aarch64" "$device-lnorm" "$device-rpath=$room/aarch64"
+    alone "$examples/shared_library.c"
 }
 
 run_cases() {

@@ -25,8 +25,12 @@ CALLS = {
 
 
 def _program(mpi):
+    return _built("profiled_program" + ("-mpich" if mpi == "mpich" else ""))
+
+
+def _built(name):
     try:
-        return find_artifacts().program("profiled_program" + ("-mpich" if mpi == "mpich" else ""))
+        return find_artifacts().program(name)
     except OffpathError as error:
         pytest.skip(str(error))
 
@@ -85,6 +89,18 @@ def test_a_program_is_profiled_and_replayed(offpath, tmp_path, mpi):
     alone = offpath("sim", "--platform=lab", f"--program={profile}", "--nodes=3", f"--json={found}")
     assert alone.returncode == 0 and "MPI_Comm_split" in alone.stderr, alone.stderr
     assert json.loads(found.read_text())["ranks"] == RANKS
+
+
+@pytest.mark.parametrize("interface", ["mpif_h", "use_mpi", "f08"])
+def test_a_fortran_program_is_profiled(offpath, tmp_path, interface):
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not there")
+    program = _built(f"mpi_fortran_messages_{interface}")
+    profile = tmp_path / "profile"
+    done = offpath("advise", f"--profile={profile}", "--platform=lab", "--", "mpirun", "-n", "2", str(program), **ROOT)
+    assert done.returncode == 0, done.stderr
+    calls = {site.call for site in profiles.sites_of(profiles.read(profile)).values()}
+    assert {"Isend", "Irecv", "Wait", "Sendrecv", "Mrecv", "Waitall"} <= calls
 
 
 def test_a_prediction_is_verified_by_running_the_program(offpath, tmp_path, build):

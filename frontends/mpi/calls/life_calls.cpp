@@ -60,7 +60,7 @@ OFFPATH_API int MPI_Finalize() {
     return PMPI_Finalize();
 }
 
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 OFFPATH_API int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
     const int result = PMPI_Session_init(info, handler, session);
     if (result == MPI_SUCCESS) offpath::mpi::note_session();

@@ -26,6 +26,11 @@ def arguments(call: Call) -> str:
     return ", ".join(p.name for p in call.parameters)
 
 
+def fortran_symbols(call: Call, mpi: str) -> list[str]:
+    """The names of the front end's binding for Fortran."""
+    return front_end.fortran_symbols(call, mpi)
+
+
 def exports(symbols: Iterable[str]) -> str:
     """A linker's version script."""
     lines = "".join(f"    {symbol};\n" for symbol in sorted([*symbols, "__asan_default_options"]))

@@ -271,7 +271,7 @@ OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Inf
     // The host's MPI reports wrong arguments.
     const auto by_host = [&] { return PMPI_Win_create(base, size, disp_unit, info, comm, win); };
     if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || win == nullptr) return by_host();
-    return unless_no_agreement(comm, [&] {
+    return unless_no_agreement(comm, [&]() -> int {
         Decision decision;
         const Window::Traits traits{base, size, disp_unit, MPI_WIN_FLAVOR_CREATE};
         const bool served = is_wanted(comm, info, decision, size > 0 ? base : nullptr) &&
@@ -288,7 +288,7 @@ OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MP
     const auto by_host = [&] { return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win); };
     if (!is_candidate(comm) || size < 0 || disp_unit <= 0 || baseptr == nullptr || win == nullptr)
         return by_host();
-    return unless_no_agreement(comm, [&] {
+    return unless_no_agreement(comm, [&]() -> int {
         Decision decision;
         if (!is_wanted(comm, info, decision)) return by_host();
         MappedMemory mapped = map_memory(size > 0 ? static_cast<std::size_t>(size) : 1);
@@ -310,7 +310,7 @@ OFFPATH_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* wi
     if (info != MPI_INFO_NULL && refuses_key("MPI_Win_create_dynamic", info, comm, result)) return result;
     const auto by_host = [&] { return PMPI_Win_create_dynamic(info, comm, win); };
     if (!is_candidate(comm) || win == nullptr) return by_host();
-    return unless_no_agreement(comm, [&] {
+    return unless_no_agreement(comm, [&]() -> int {
         Decision decision;
         const bool served =
             is_wanted(comm, info, decision) &&
