@@ -71,7 +71,7 @@ def read(path: Path, only: list[str], artifacts: Artifacts) -> list[Program]:
     for name in only or listed:
         entry = listed[name]
         first, *arguments = shlex.split(entry["command"])
-        if (artifacts.root / "bin" / first).exists():
+        if "/" not in first and (artifacts.root / "bin" / first).exists():
             first = str(artifacts.program(first))
         elif (installed := shutil.which(first)) is not None:
             first = os.path.abspath(installed)  # programs run in directories of their own

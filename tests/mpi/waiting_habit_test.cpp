@@ -111,8 +111,29 @@ TEST(RouteTrial, FollowsTheHostForAWhile) {
     EXPECT_EQ(exchanges_on_host(slow_host, 120, 1.0, 4.0), 64);
 }
 
+TEST(StepTrial, BeginsWithTheHostAndCostsLittle) {
+    StepTrial young, slow_device, equal, slow_host;
+    EXPECT_EQ(exchanges_on_host(young, 48, 1.0, 9.0), 48);
+    EXPECT_GE(exchanges_on_host(slow_device, 1000, 1.4, 1.0), 985);
+    EXPECT_GE(exchanges_on_host(slow_device, 100'000, 5.0, 1.0), 99'970);
+    EXPECT_GE(exchanges_on_host(equal, 1000, 1.0, 1.0), 985);
+    EXPECT_LT(exchanges_on_host(slow_host, 1000, 0.9, 1.0), 70);
+}
+
+// The costs of a program's steps may differ in turns.
+TEST(StepTrial, ComparesWholeTurns) {
+    StepTrial trial;
+    for (int step = 0; step < 200; ++step) {
+        const double turn = step % 2 == 0 ? 1.0 : 1.2;
+        const RouteTrial::Engine engine = trial.next();
+        trial.add(engine, engine == RouteTrial::host ? turn : 0.8 * turn);
+    }
+    EXPECT_EQ(trial.usual(), RouteTrial::device);
+}
+
 TEST(StepTrial, StaysWithTheDeviceUnlessTheHostIsClearlyFaster) {
-    StepTrial slow_device, slow_host, equal, nearly;
+    StepTrial slow_device(RouteTrial::device), slow_host(RouteTrial::device), equal(RouteTrial::device),
+        nearly(RouteTrial::device);
     EXPECT_EQ(exchanges_on_host(slow_device, 60, 1.2, 1.0), 52);
     EXPECT_EQ(exchanges_on_host(slow_host, 60, 1.0, 1.5), 3);
     EXPECT_EQ(exchanges_on_host(equal, 60, 1.0, 1.0), 3);
@@ -120,18 +141,18 @@ TEST(StepTrial, StaysWithTheDeviceUnlessTheHostIsClearlyFaster) {
 }
 
 TEST(StepTrial, EndsEarlyWhereTheHostIsFarBehind) {
-    StepTrial trial;
+    StepTrial trial(RouteTrial::device);
     EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 3.0), 2);
     EXPECT_LE(exchanges_on_host(trial, 100'000, 1.0, 3.0), 2 * 11);
 }
 
 TEST(StepTrial, OneSlowStepDecidesNothing) {
-    StepTrial trial;
+    StepTrial trial(RouteTrial::device);
     for (const double cost : {1.0, 9.0, 9.0, 1.0, 9.0})
         trial.add(RouteTrial::device, cost);
     EXPECT_EQ(exchanges_on_host(trial, 60, 1.0, 1.0), 3);
     // One short step of the host's says nothing either.
-    StepTrial lucky;
+    StepTrial lucky(RouteTrial::device);
     exchanges_on_host(lucky, 8, 1.0, 1.0);
     for (const double cost : {1.0, 0.5, 1.0}) {
         EXPECT_EQ(lucky.next(), RouteTrial::host);
@@ -141,14 +162,14 @@ TEST(StepTrial, OneSlowStepDecidesNothing) {
 }
 
 TEST(StepTrial, LooksAgainWhenTimesHaveChanged) {
-    StepTrial trial;
+    StepTrial trial(RouteTrial::device);
     exchanges_on_host(trial, 100, 2.0, 1.0);
-    EXPECT_LT(exchanges_on_host(trial, 1000, 1.0, 1.0), 300);
+    EXPECT_LT(exchanges_on_host(trial, 1000, 0.8, 1.0), 300);
     EXPECT_GT(exchanges_on_host(trial, 10'000, 2.0, 1.0), 5000);
 }
 
 TEST(StepTrial, StepsThatUseBothEnginesEndATrial) {
-    StepTrial trial;
+    StepTrial trial(RouteTrial::device);
     exchanges_on_host(trial, 8, 1.0, 1.0);
     int on_host = 0;
     for (int step = 0; step < 60; ++step)  // none has a result

@@ -8,7 +8,6 @@ namespace {
 
 Arriving<EndNotice> arriving_notice;
 Mailbox<EndNotice> end_notices(arriving_notice);
-std::uint32_t not_asked = 0;
 
 }  // namespace
 
@@ -26,11 +25,9 @@ void send_notice(int to, const EndNotice& notice) {
 
 // Asking the host's MPI whether a notice has arrived may cost a process its core if others share the core,
 // because some MPI libraries yield it in every call that finds nothing. A notice that the library received
-// while it waited for something else is already in memory, so memory is checked first. That is only a hint;
-// from time to time the library is asked in any case.
-std::optional<EndNotice> next_notice() {
-    constexpr std::uint32_t asked_every = 16;
-    if (!arriving_notice.has_come() && ++not_asked % asked_every != 0) return std::nullopt;
+// while it waited for something else is already in memory, so memory is checked first.
+std::optional<EndNotice> next_notice(bool ask) {
+    if (!ask && !arriving_notice.has_come()) return std::nullopt;
     return end_notices.next();
 }
 

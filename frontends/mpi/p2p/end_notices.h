@@ -30,6 +30,6 @@ void close_notices();
 // `to`: the other end's rank in the world.
 void send_notice(int to, const EndNotice& notice);
 // A notice that has arrived, if there is one.
-std::optional<EndNotice> next_notice();
+std::optional<EndNotice> next_notice(bool ask);
 
 }  // namespace offpath::mpi::p2p

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "route_trial.h"
+#include "settings.h"
 #include "step_trial.h"
 #include "waiting_habit.h"
 
@@ -27,6 +28,10 @@ struct MessageHistory {
         // Of exchanges that began with it: those that were only waited for, and the others.
         std::array<RouteTrial, sizes> trials;
         std::array<StepTrial, sizes> steps;
+
+        Sent() {
+            steps.fill(StepTrial(job_settings.begins_with_device() ? RouteTrial::device : RouteTrial::host));
+        }
 
         bool only_waits() const { return habit.only_waits() && receiver_only_waits; }
     };

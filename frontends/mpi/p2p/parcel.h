@@ -73,8 +73,9 @@ struct Parcel {
     // How it is waited for (waited_messages.h).
     bool watched = false;
     bool by_host = false;  // a send without the device's part, or a receive that is expected to be of one
-    bool agreed = false;   // a receive whose message has no header, as the sender has promised
-    bool beneath = false;  // a receive whose buffer holds the header of another receive
+    bool moved_by_host = false;      // counted as such (waited_messages.h)
+    bool agreed = false;             // a receive whose message has no header, as the sender has promised
+    bool beneath = false;            // a receive whose buffer holds the header of another receive
     bool any_source_or_tag = false;  // as posted
     bool judged = false;             // the program was seen to compute beside it, and this was told
     std::uint64_t posted_ns = 0, outside_ns = 0;

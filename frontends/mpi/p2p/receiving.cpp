@@ -225,6 +225,7 @@ void host_is_done(Parcel& parcel, const MPI_Status& status) {
             advance(*before);
     }
     parcel.host_done = true;
+    is_moved_no_longer(parcel);
     parcel.status = status;
     if (!parcel.receives) {
         if (parcel.error_is_told) parcel.error = status.MPI_ERROR;

@@ -17,6 +17,9 @@ struct Settings {
     std::uint64_t min_bytes = 128 << 10;  // the least size for the device; more than a header
     std::uint8_t waited_by_host = 1;      // messages that are only waited for use the host's MPI
     HeaderSecret secret;
+
+    // Whether messages beside which the program computes begin with the device.
+    bool begins_with_device() const { return scope == Scope::all || waited_by_host == 0; }
 };
 
 // The job's. Written in MPI_Init.

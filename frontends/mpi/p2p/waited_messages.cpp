@@ -131,6 +131,14 @@ bool host_is_faster(MessageHistory::Sent& watch, std::size_t bytes) {
     return trial.next() == RouteTrial::host;
 }
 
+// Whether the next large message with this source and tag comes without a header, as far as this end can
+// tell: as the latest one did.
+bool may_come_by_host(Pairs& pairs, int peer, int tag) {
+    if (job_settings.begins_with_device()) return comes_by_host(pairs, peer, tag);
+    const MessageHistory::Received* watch = find(pairs.watches.received, peer, tag);
+    return watch == nullptr || watch->latest_by_host;
+}
+
 void receive_ended(Parcel& parcel, bool only_waited, std::uint64_t elapsed_ns) {
     const bool by_host = !parcel.by_header;
     const bool is_large = parcel.announced >= job_settings.min_bytes;
@@ -188,14 +196,14 @@ void sent_in_the_hosts_call(Pairs& pairs, int peer, int tag, std::size_t bytes, 
     watch->was_of_several = false;
 }
 
-void hear() {
-    while (const std::optional<EndNotice> notice = next_notice())
+void hear(bool ask) {
+    while (const std::optional<EndNotice> notice = next_notice(ask))
         take_in(*notice);
 }
 
 bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes) {
     MessageHistory::Sent* watch = find(pairs.watches.sent, peer, tag);
-    if (watch == nullptr) return false;
+    if (watch == nullptr) return bytes <= most_bytes_by_host && !job_settings.begins_with_device();
     hear();
     if (watch->without_headers) return true;
     if (bytes > most_bytes_by_host) return false;
@@ -220,8 +228,8 @@ void expect(Parcel& parcel) {
     const Overlap overlap = overlap_of(parcel);
     if (overlap != Overlap::none) tell_of_shared_buffer(parcel);
     parcel.agreed = comes_without_header(parcel);
-    parcel.by_host =
-        parcel.agreed || (overlap == Overlap::none && comes_by_host(*parcel.pairs, parcel.peer, parcel.tag));
+    parcel.by_host = parcel.agreed ||
+                     (overlap == Overlap::none && may_come_by_host(*parcel.pairs, parcel.peer, parcel.tag));
     parcel.beneath = !parcel.agreed && overlap == Overlap::expected;
 }
 
@@ -234,12 +242,17 @@ void posted(Parcel& parcel) {
         exchange.began_ns = parcel.posted_ns;
     }
     ++exchange.messages;
+    if (parcel.by_host && !std::exchange(parcel.moved_by_host, true)) ++messages_moved_by_host;
     if (parcel.receives) {
         receive_outstanding(parcel);
     } else {
         sent_in_exchange(parcel);
     }
     leave(parcel);
+}
+
+void is_moved_no_longer(Parcel& parcel) {
+    if (std::exchange(parcel.moved_by_host, false)) --messages_moved_by_host;
 }
 
 void stay(Parcel& parcel) {
@@ -270,6 +283,7 @@ void leave(Parcel& parcel) {
 void ended(Parcel& parcel) {
     if (!parcel.watched) return;
     parcel.watched = false;
+    is_moved_no_longer(parcel);
     if (parcel.receives) receive_over(parcel);
     const std::uint64_t elapsed_ns = now_ns() - parcel.posted_ns;
     // If no call has checked the parcel, it is unknown whether the program computed.
@@ -301,6 +315,9 @@ void InCall::leave() {
 void Look::enter() {
     if (requests_ == nullptr || !watches_waits()) return;
     entered_ = true;
+    constexpr std::uint32_t asked_every = 16;
+    static std::uint32_t looks = 0;
+    hear(++looks % asked_every == 0);
     const auto guard = lock();
     for (int i = 0; i < count_; ++i) {
         if (Parcel* parcel = find_registered(requests_[i])) look_at(*parcel);

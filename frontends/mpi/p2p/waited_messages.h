@@ -7,7 +7,7 @@
 // MPI on payload_comm(). If both ends have only waited lately, the sender may use the host's MPI, without a
 // header. It does so if the message is the only one outstanding. If there are several, as when two ranks
 // exchange messages, both ways are tried (route_trial.h). If one of the programs computes, the device is
-// used, unless trials show that the program's steps are shorter with the host's MPI (step_trial.h).
+// used where trials show that the program's steps are shorter with it (step_trial.h).
 //
 // When a program begins to compute, the choice is wrong for a message or two. Data are right in any case: a
 // receive accepts a message of the host's MPI as well as a header.
@@ -35,6 +35,12 @@ inline constexpr std::size_t most_bytes_by_host = std::size_t{8} << 20;
 // with several threads.
 bool watches_waits();
 
+// While the host's MPI moves large messages, or seems to, only its calls move their bytes. A thread that
+// waits must not sleep then.
+inline std::uint32_t messages_moved_by_host = 0;
+// The host's part of the parcel is done.
+void is_moved_no_longer(Parcel& parcel);
+
 // Called at the beginning and the end of the attachment; the end is collective.
 void open_waits();
 void close_waits();
@@ -45,8 +51,11 @@ void end_watching(Pairs& pairs);
 bool is_the_hosts(Pairs& pairs, int peer, int tag, std::size_t bytes);
 // Whether both ends have only waited for such messages lately, as far as this end knows.
 bool only_waits(Pairs& pairs, int peer, int tag);
-// Processes what the other ends have reported since.
-void hear();
+// Processes what the other ends have reported since. `ask`: asks the host's MPI, too, which may then answer
+// other ranks as well. No call but one that waits may do that: where a connection carries data and answers,
+// as TCP does, an answer to a message that comes before this rank's own message leaves that one's answer
+// behind the data, and two ranks that exchange messages stay one transfer apart for good.
+void hear(bool ask = false);
 // Tells the sender whether this end only waits, if that has changed.
 void tell_habit(const Pairs& pairs, int peer, int tag, MessageHistory::Received& watch);
 
