@@ -30,7 +30,12 @@ struct MessageHistory {
         std::array<StepTrial, sizes> steps;
 
         Sent() {
-            steps.fill(StepTrial(job_settings.begins_with_device() ? RouteTrial::device : RouteTrial::host));
+            if (job_settings.begins_with_device()) {
+                steps.fill(StepTrial(RouteTrial::device));
+                return;
+            }
+            for (RouteTrial& trial : trials)
+                trial.follow_host();
         }
 
         bool only_waits() const { return habit.only_waits() && receiver_only_waits; }

@@ -59,6 +59,7 @@ class RouteTrial {
     void settle_on_device() {
         constexpr double hopeless = std::numeric_limits<double>::max();
         costs_[host] = {hopeless, hopeless, tries};
+        led_ = 0;
     }
     // The device is not tried for a while.
     void follow_host() { led_ = exchanges_led; }
@@ -88,7 +89,7 @@ class RouteTrial {
     std::array<Costs, 2> costs_{};
     std::uint32_t since_trial_ = 0, again_after_ = 64;
     bool is_asked_ = false;
-    std::uint32_t led_ = 0;  // exchanges that still follow the neighbour's result, the host's MPI
+    std::uint32_t led_ = 0;  // exchanges that are the host's MPI's before the first trial
 };
 
 }  // namespace offpath::mpi::p2p
