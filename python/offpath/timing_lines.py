@@ -23,7 +23,8 @@ _WITH_UNIT = re.compile(rf"(?<![\w.])({_NUMBER})\s*[(\[]?({_ANY_UNIT})\b(?!\s*/)
 _BRACKETS = re.compile(r"[(\[]([^)\]]*)[)\]]")
 _WORD = re.compile(r"\b(?:\w*time\w*|wall\w*|elapsed|duration)\b|\bsec(?:ond)?s?\s*[:=]", re.IGNORECASE)
 _RATE = re.compile(
-    r"[(\[]\w+(?:/\w+)+[)\]]|flops?\b|/s(?:ec)?\b|/day\b|per second|performance|bandwidth|speed",
+    r"[(\[]\w+(?:/\w+)+[)\]]|flops?\b|/s(?:ec)?\b|/day\b|per second|performance|bandwidth|speed"
+    r"|/\s*[\w ]*time\b|\bFOM(?:_|\b)|figure of merit",
     re.IGNORECASE,
 )
 _ALONE = re.compile(rf"(?<![\w.])({_NUMBER})(?![\w.])")

@@ -97,7 +97,9 @@ def test_a_fortran_program_is_profiled(offpath, tmp_path, interface):
         pytest.skip("mpirun is not there")
     program = _built(f"mpi_fortran_messages_{interface}")
     profile = tmp_path / "profile"
-    done = offpath("advise", f"--profile={profile}", "--platform=lab", "--", "mpirun", "-n", "2", str(program), **ROOT)
+    done = offpath(
+        "advise", f"--profile={profile}", "--platform=lab", "--", "mpirun", "-n", "2", str(program), **ROOT
+    )
     assert done.returncode == 0, done.stderr
     calls = {site.call for site in profiles.sites_of(profiles.read(profile)).values()}
     assert {"Isend", "Irecv", "Wait", "Sendrecv", "Mrecv", "Waitall"} <= calls

@@ -56,10 +56,11 @@ def test_a_program_of_the_working_directory_is_found_from_others(tmp_path, monke
     own = tmp_path / "own"
     own.write_text("#!/bin/sh\n")
     own.chmod(0o755)
-    (tmp_path / "own.json").write_text(json.dumps({"mine": {"command": "./own --option"}}))
     monkeypatch.chdir(tmp_path)
-    (program,) = read(tmp_path / "own.json", [], Artifacts(tmp_path / "none"))
-    assert program.command == [str(own), "--option"]
+    for name in ("./own", str(own)):
+        (tmp_path / "own.json").write_text(json.dumps({"mine": {"command": f"{name} --option"}}))
+        (program,) = read(tmp_path / "own.json", [], Artifacts(tmp_path / "none"))
+        assert program.command == [str(own), "--option"]
 
 
 def test_first_runs_know_nothing_and_later_runs_know_one_signature():

@@ -18,6 +18,9 @@ from offpath.lab import mpi
         ("Elapsed time         =       3.52 (s)", "Elapsed time [s]", 3.52),
         ("Grind time (us/z/c)  =  0.41234 (per dom)  (  0.2041 overall)", None, None),
         ("FOM                  = 4899.1 (z/s)", None, None),
+        # AMG's lines.
+        ("FOM_Solve: nnz_AP * Iterations / Solve Phase Time: 4.781857e+08", None, None),
+        ("Figure of Merit (FOM_1): 3.680772e+08", None, None),
         ("Time (ms): 3.5", "Time (ms) [s]", 0.0035),
         ("Elapsed = 2 (s)", "Elapsed [s]", 2.0),
         ("Time (cycles): 3.5", None, None),
