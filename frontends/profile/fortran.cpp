@@ -1,5 +1,5 @@
-// The front end's bindings for Fortran call the profiler's MPI_ functions here. This is what they need of the front
-// end beside these: what no call that the profiler exports makes use of.
+// The front end's bindings for Fortran call the profiler's MPI_ functions here. This is what they need of the
+// front end beside these: what no call that the profiler exports makes use of.
 #include <mpi.h>
 
 namespace offpath::mpi {

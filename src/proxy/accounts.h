@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "engine/shared/identifiers.h"
+#include "engine/engine.h"
 #include "kernel_host/host_process.h"
 
 #include <list>

@@ -48,8 +48,8 @@ std::span<const Counter> counters() {
          "large messages that stayed on the host's MPI, because no end computed meanwhile", Unit::events,
          [] { return only_waited_for.load(std::memory_order_relaxed); }},
         {"messages_on_host_faster_steps",
-         "large messages that went by the host's MPI to try it, or because the program's steps are shorter "
-         "with it",
+         "large messages that went by the host's MPI because the program's steps are not longer with it, or "
+         "to try it",
          Unit::events, [] { return faster_steps.load(std::memory_order_relaxed); }},
         {"messages_sent_again", "messages of a lost device that the host's MPI sent again", Unit::events,
          [] { return rescued.load(std::memory_order_relaxed); }},
@@ -73,20 +73,22 @@ bool print_summary() {
                                          {"on_host_only_waited_for", all[3]},
                                          {"on_host_faster_steps", all[4]},
                                          {"sent_again", all[5]}});
-    if (runtime().rank != 0 || runtime().settings.verbose == 0 || all[0] == 0) return false;
-    say(
-        fmt::format("the device carried {} point-to-point messages ({}), {} of them into receives that were "
-                    "posted before",
-                    all[0], human_bytes(all[1]), all[2]));
+    if (runtime().rank != 0 || runtime().settings.verbose == 0) return false;
+    if (all[0] > 0)
+        say(
+            fmt::format("the device carried {} point-to-point messages ({}), {} of them into receives that "
+                        "were posted before",
+                        all[0], human_bytes(all[1]), all[2]));
     if (all[3] > 0)
         say(fmt::format("{} large messages without concurrent computation went by the host's MPI", all[3]));
     if (all[4] > 0)
-        say(fmt::format(
-            "{} large messages went by the host's MPI in trials, or because steps were shorter with it",
-            all[4]));
+        say(
+            fmt::format("{} large messages went by the host's MPI: trials showed no gain by the device, or "
+                        "there were too few for a trial",
+                        all[4]));
     if (all[5] > 0)
         say(fmt::format("{} messages that a device had lost were sent again by the host's MPI", all[5]));
-    return true;
+    return all[0] + all[3] + all[4] > 0;
 }
 
 }  // namespace offpath::mpi::p2p
