@@ -6,6 +6,10 @@ set -u
 build=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/support/daemons.sh"
+if ! setpriv --reuid=nobody --clear-groups test -x "$build" 2>/dev/null; then
+    echo "skipped: other users cannot reach $build, or this test cannot become one"
+    exit 77
+fi
 offpathd=$dir/offpathd
 cp "$build/bin/offpathd" "$offpathd" && chmod 755 "$dir" "$offpathd"
 if ! setcap cap_sys_ptrace+ep "$offpathd" 2>/dev/null || ! setpriv --reuid=nobody --clear-groups "$offpathd" --help >/dev/null 2>&1; then

@@ -115,6 +115,17 @@ def _no_namespaces_of(user: int) -> str:
     return done.stderr.strip() if done.returncode != 0 else ""
 
 
+@pytest.fixture
+def ordinary_user() -> int:
+    """A user without rights who reaches this tree. For root only."""
+    if os.geteuid() != 0:
+        pytest.skip("not root, so no other user can try")
+    tree = Path(__file__).parents[2]
+    if subprocess.run([*_as(NOBODY), "test", "-x", str(tree)], check=False).returncode != 0:
+        pytest.skip(f"other users cannot reach {tree}")
+    return NOBODY
+
+
 @pytest.fixture(
     params=[pytest.param(None, id="self"), pytest.param(NOBODY, id="unprivileged")]
     if os.geteuid() == 0
@@ -122,7 +133,10 @@ def _no_namespaces_of(user: int) -> str:
 )
 def user(request) -> int | None:
     """Who runs a lab: this user and, for root, also a user without rights."""
-    if request.param is not None and (why := _no_namespaces_of(request.param)):
+    if request.param is None:
+        return None
+    request.getfixturevalue("ordinary_user")
+    if why := _no_namespaces_of(request.param):
         pytest.skip(f"no emulated clusters for an ordinary user: {why}")
     return request.param
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import NOBODY, command, environment
+from conftest import command, environment
 from offpath import outputs
 from offpath.errors import OffpathError
 
@@ -75,9 +75,7 @@ def test_a_device_without_room_is_named_in_one_line_and_the_results_kept(offpath
     assert json.loads(kept.read_text())["model"] == "bound"
 
 
-def test_folders_that_cannot_be_written_are_refused(offpath, tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("not root, so no other user can try")
+def test_folders_that_cannot_be_written_are_refused(offpath, tmp_path, ordinary_user):
     for above in (tmp_path, *tmp_path.parents):
         above.chmod(above.stat().st_mode | 0o555) if above.stat().st_uid == 0 else None
     folder = tmp_path / "closed"
@@ -90,14 +88,14 @@ def test_folders_that_cannot_be_written_are_refused(offpath, tmp_path):
         ["advise", "--profile", str(folder), "--html", f"{folder}/x.html"],
         ["report", str(tmp_path), "-o", f"{folder}/x.html"],
     ):
-        done = offpath(*line, user=NOBODY)
+        done = offpath(*line, user=ordinary_user)
         assert done.returncode == 2 and "Permission denied" in done.stderr, (line, done.stderr)
         assert len(done.stderr.splitlines()) == 2 and "Traceback" not in done.stderr, done.stderr
     # A file that may be written does not need a folder in which others can be made.
     mine = folder / "mine.json"
     mine.touch()
-    os.chown(mine, NOBODY, NOBODY)
-    assert offpath(*MODEL, "--json", str(mine), user=NOBODY).returncode == 0
+    os.chown(mine, ordinary_user, ordinary_user)
+    assert offpath(*MODEL, "--json", str(mine), user=ordinary_user).returncode == 0
     assert json.loads(mine.read_text())["model"] == "bound"
 
 

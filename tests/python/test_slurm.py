@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import NOBODY, eventually
+from conftest import eventually
 from offpath.units import format_cpus
 from slurm_user import CORES, OFFLOADED, cpus
 
@@ -103,13 +103,13 @@ def test_the_daemons_end_if_slurm_is_killed(slurm, tmp_path):
     slurm.shell(f"scancel {number}; pkill -KILL -f 'sleep 60[0]'; rmdir {slurm.room}/steps/*")
 
 
-def test_the_device_runs_as_the_user_and_like_a_task(slurm):
+def test_the_device_runs_as_the_user_and_like_a_task(slurm, ordinary_user):
     """slurmstepd itself is protected from the OOM killer."""
     done = slurm.run(
-        "srun", "--offpath=mpi=none", "-N2", "--exclusive", "--chdir=/", "sh", "-c", CORES, user=NOBODY
+        "srun", "--offpath=mpi=none", "-N2", "--exclusive", "--chdir=/", "sh", "-c", CORES, user=ordinary_user
     )
     lines = done.stdout.splitlines()
-    assert len(lines) == 2 and all(line.split()[-3:-1] == [str(NOBODY), "0"] for line in lines), (
+    assert len(lines) == 2 and all(line.split()[-3:-1] == [str(ordinary_user), "0"] for line in lines), (
         lines,
         done.stderr,
     )

@@ -1,6 +1,5 @@
 #include "mixed_requests.h"
 
-#include <utility>
 #include <vector>
 
 #include "p2p/lock.h"
@@ -43,15 +42,12 @@ class Parcels {
             if (parcels_.empty()) parcels_.resize(static_cast<std::size_t>(count));
             parcels_[static_cast<std::size_t>(i)] = parcel;
             all_short_ = all_short_ && parcel->receives && !parcel->large && !parcel->host_done;
-            all_may_sit_ = all_may_sit_ && p2p::may_sit_in_host(*parcel);
         }
     }
     bool none() const { return parcels_.empty(); }
     // Whether all of them are receives that the host's MPI will complete. Their statuses must be checked
     // afterwards.
     bool all_short() const { return all_short_; }
-    // Whether the host's own call may wait for all of them.
-    bool all_may_sit() const { return all_may_sit_; }
     p2p::Parcel* operator[](int i) const {
         return parcels_.empty() ? nullptr : parcels_[static_cast<std::size_t>(i)];
     }
@@ -71,30 +67,8 @@ class Parcels {
 
   private:
     std::vector<p2p::Parcel*> parcels_;
-    bool all_short_ = true, all_may_sit_ = true;
+    bool all_short_ = true;
 };
-
-// Waits in the host's MPI for one request of several. The thread that does it is the only one.
-int sit_for_any(int count, MPI_Request* requests, const Parcels& parcels, int* index, MPI_Status* status) {
-    for (int i = 0; i < count; ++i)
-        if (parcels[i] != nullptr) p2p::forget_parcel(*parcels[i]);
-    MPI_Status own;
-    own.MPI_ERROR = MPI_SUCCESS;
-    const int result = PMPI_Waitany(count, requests, index, &own);
-    const int chosen = result == MPI_SUCCESS && *index != MPI_UNDEFINED ? *index : -1;
-    for (int i = 0; i < count; ++i)
-        if (parcels[i] != nullptr && i != chosen) p2p::register_parcel(*parcels[i]);
-    if (chosen < 0 || parcels[chosen] == nullptr) {
-        if (status != MPI_STATUS_IGNORE) p2p::copy_status(own, status);
-        return result;
-    }
-    p2p::Parcel& parcel = *parcels[chosen];
-    MPI_Request handle = std::exchange(parcel.handle, MPI_REQUEST_NULL);
-    if (!parcel.receives) PMPI_Request_free(&handle);  // sends are persistent requests
-    requests[chosen] = MPI_REQUEST_NULL;
-    p2p::host_is_done(parcel, own);
-    return p2p::wait_for(parcel, status);
-}
 
 bool is_complete(p2p::Parcel& parcel) {
     const auto guard = p2p::lock();
@@ -269,8 +243,6 @@ int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) 
     const p2p::Look look(count, real.data());
     if (requests == nullptr || (!p2p::any_registered() && !p2p::must_poll()))
         return PMPI_Waitany(count, real.data(), index, status);
-    if (const Parcels parcels(count, real.data()); !parcels.none() && parcels.all_may_sit())
-        return sit_for_any(count, real.data(), parcels, index, status);
     return test_until(count, real.data(), [&](bool& finished) {
         int flag = 0;
         const int result = test_any_once(count, real.data(), index, &flag, status);

@@ -55,8 +55,6 @@ Parcel& receive_extracted(const Arguments& arguments, const TypeUse& use, Team& 
 bool advance(Parcel& parcel);
 // The host's half is done.
 void host_is_done(Parcel& parcel, const MPI_Status& status);
-// Whether the thread may use the host's own wait for it.
-bool may_sit_in_host(const Parcel& parcel);
 // Copies what was received from our memory to the user's buffer.
 void deliver(Parcel& parcel);
 // Asks the device for the message with this parcel's key. If the device refuses, `keyed_message` stays null.
