@@ -6,7 +6,9 @@
 #include "transport/tcp/tcp_transport.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -287,6 +289,13 @@ TEST(DirectPort, ConnectsToNobody) {
 }
 
 TEST(DirectPort, KeepsABoundedNumberOfStrangers) {
+    // Each stranger has some.
+    constexpr rlim_t descriptors = 8 * DirectPort::max_unproved;
+    rlimit limit{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = std::min(limit.rlim_max, std::max(limit.rlim_cur, descriptors));
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_cur < descriptors) GTEST_SKIP() << "fewer than " << descriptors << " descriptors";
     Port port;
     const control::Secret secret = port.port.admit(direct_job, 4);
     std::vector<std::unique_ptr<Stranger>> callers;
