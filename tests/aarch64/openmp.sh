@@ -46,7 +46,7 @@ run_examples() {
     # As courses link it: devices of one architecture, and one option for all of them.
     device=-Wl,--device-linker=
     make "$examples/shared_library.c" -fopenmp-targets=aarch64-unknown-linux -L"$room/host" -lnorm -Wl,-rpath,"$room/host" \
-        "$device-L$room/aarch64" "$device-lnorm" "$device-rpath=$room/aarch64"
+        "$device-L$room/aarch64" "$device-lnorm" "$device-rpath" "$device$room/aarch64"
     alone "$examples/shared_library.c"
 }
 
