@@ -17,8 +17,6 @@ namespace {
 
 // While something is in flight, the agent checks at this interval, whatever the transport's events say.
 constexpr int patience_ms = 100;
-// At rest it checks at this one, in case the transport has lost an event.
-constexpr int rest_ms = 1000;
 
 }  // namespace
 
@@ -207,7 +205,7 @@ std::optional<int> Host::work_for_agent() {
         return {};
     }
     const bool rest = work() == 0 && arm() == Status::ok;
-    const int timeout = busy() ? patience_ms : rest_ms;
+    const int timeout = busy() ? patience_ms : -1;
     if (lost_.load(std::memory_order_relaxed)) disconnect();
     lock_.release();
     if (pending_.load(std::memory_order_seq_cst)) {

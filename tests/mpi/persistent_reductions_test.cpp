@@ -64,6 +64,18 @@ void with_rank_0_in_a_blocking_call(MPI_Request& request, int round, const char*
     if (rank == ranks - 1 && round > 1) PMPI_Send(&word, 1, MPI_INT, 0, round, MPI_COMM_WORLD);
 }
 
+// What one communicator's root has not received does not hold up another communicator.
+void with_two_communicators(MPI_Request& one, MPI_Request& other, int round) {
+    const int tag = 100 + round;
+    int word = 0;
+    check::that(MPI_Start(&one) == MPI_SUCCESS && MPI_Start(&other) == MPI_SUCCESS, "a start failed");
+    if (rank == 0 && round > 1)
+        PMPI_Recv(&word, 1, MPI_INT, ranks - 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    check::that(MPI_Wait(&one, MPI_STATUS_IGNORE) == MPI_SUCCESS, "a wait failed");
+    check::that(MPI_Wait(&other, MPI_STATUS_IGNORE) == MPI_SUCCESS, "a wait failed");
+    if (rank == ranks - 1 && round > 1) PMPI_Send(&word, 1, MPI_INT, 0, tag, MPI_COMM_WORLD);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -78,6 +90,15 @@ int main(int argc, char** argv) {
     (send.data(), recv.data(), elements, MPI_INT, MPI_SUM, 0, comm, MPI_INFO_NULL, &rooted);
     OFFPATH_TEST_INIT(Scan)
     (send.data(), recv.data(), elements, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &before);
+    // The second persistent operation of its communicator, as `rooted` is of the world.
+    MPI_Comm again = MPI_COMM_NULL;
+    MPI_Request unused = MPI_REQUEST_NULL, elsewhere = MPI_REQUEST_NULL;
+    std::vector<int> sums(elements);
+    MPI_Comm_dup(comm, &again);
+    OFFPATH_TEST_INIT(Allreduce)
+    (send.data(), sums.data(), elements, MPI_INT, MPI_SUM, again, MPI_INFO_NULL, &unused);
+    OFFPATH_TEST_INIT(Reduce)
+    (send.data(), sums.data(), elements, MPI_INT, MPI_SUM, 1, again, MPI_INFO_NULL, &elsewhere);
     fill(send, 0);
     start_and_wait(all, "the start before the loss");
     verify(recv, 0, ranks - 1, "all");
@@ -93,14 +114,18 @@ int main(int argc, char** argv) {
         if (rank == 0) verify(recv, round, ranks - 1, "rooted");
         with_rank_0_in_a_blocking_call(before, round, "before");
         verify(recv, round, rank, "before");
+        with_two_communicators(rooted, elsewhere, round);
+        if (rank == 0) verify(recv, round, ranks - 1, "rooted, beside another communicator");
+        if (rank == 1) verify(sums, round, ranks - 1, "elsewhere");
         // The first round leads away from the device, and the host's MPI takes its buffers.
         if (round == 1) peak = peak_bytes();
     }
-    // Each of the three may still have a copy of its operand.
+    // Each of the four may still have a copy of its operand.
     const std::size_t more = peak_bytes() - peak;
-    check::that(more < 3 * operand_bytes, "{} bytes more for operands of {}", more, operand_bytes);
-    for (MPI_Request* request : {&all, &rooted, &before})
+    check::that(more < 4 * operand_bytes, "{} bytes more for operands of {}", more, operand_bytes);
+    for (MPI_Request* request : {&all, &rooted, &before, &unused, &elsewhere})
         MPI_Request_free(request);
+    MPI_Comm_free(&again);
     return check::finish();
 }
 #endif

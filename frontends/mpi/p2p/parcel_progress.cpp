@@ -183,7 +183,7 @@ int wait_for(Parcel& parcel, MPI_Status* status) {
         guard.unlock();
         mpi::poll();
         poll();
-        if (messages_moved_by_host == 0) backoff.pause(device);
+        backoff.pause(device);
         guard.lock();
     }
     return finish(guard, parcel, status);
@@ -197,7 +197,7 @@ int wait_for_host(MPI_Request* request, MPI_Status* status) {
         mpi::poll();
         poll();
         // While no parcel needs this thread, it waits as the host's MPI would.
-        if (must_attend() && messages_moved_by_host == 0) backoff.pause();
+        if (must_attend()) backoff.pause();
     }
     return PMPI_Wait(request, status);
 }

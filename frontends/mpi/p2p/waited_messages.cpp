@@ -242,7 +242,7 @@ void posted(Parcel& parcel) {
         exchange.began_ns = parcel.posted_ns;
     }
     ++exchange.messages;
-    if (parcel.by_host && !std::exchange(parcel.moved_by_host, true)) ++messages_moved_by_host;
+    if (parcel.by_host && !std::exchange(parcel.moved_by_host, true)) outstanding.moved_by_host.raise();
     if (parcel.receives) {
         receive_outstanding(parcel);
     } else {
@@ -252,7 +252,7 @@ void posted(Parcel& parcel) {
 }
 
 void is_moved_no_longer(Parcel& parcel) {
-    if (std::exchange(parcel.moved_by_host, false)) --messages_moved_by_host;
+    if (std::exchange(parcel.moved_by_host, false)) outstanding.moved_by_host.lower();
 }
 
 void stay(Parcel& parcel) {

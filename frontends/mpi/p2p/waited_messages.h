@@ -35,9 +35,6 @@ inline constexpr std::size_t most_bytes_by_host = std::size_t{8} << 20;
 // with several threads.
 bool watches_waits();
 
-// While the host's MPI moves large messages, or seems to, only its calls move their bytes. A thread that
-// waits must not sleep then.
-inline std::uint32_t messages_moved_by_host = 0;
 // The host's part of the parcel is done.
 void is_moved_no_longer(Parcel& parcel);
 

@@ -46,10 +46,10 @@ void finish_leaving_messages() {
     }
 }
 
-bool leave_still(int sender) {
+bool must_follow_others(const LeavingMessages& messages) {
     const std::lock_guard lock(leaving_mutex);
     for (const LeavingMessages* one = leaving.get(); one != nullptr; one = one->next.get())
-        if (one->sender == sender) return true;
+        if (one->team == messages.team && one->lane == messages.lane) return true;
     return false;
 }
 

@@ -17,7 +17,9 @@ namespace offpath::mpi {
 struct LeavingMessages {
     std::vector<std::byte> bytes;
     std::vector<MPI_Request> requests;
-    int sender = -1;                        // what its sender is known by; several may have none
+    // The persistent operation that sends them: its communicator's team, and its lane there. 0 and -1: none.
+    std::uint64_t team = 0;
+    int lane = -1;
     std::unique_ptr<LeavingMessages> next;  // of those that leave
 };
 
@@ -25,8 +27,8 @@ inline std::atomic<std::uint32_t> lists_of_leaving_messages{0};
 
 // Takes over messages that have been started.
 void let_leave(std::unique_ptr<LeavingMessages> messages) noexcept;
-// Whether messages of this sender have not left yet.
-bool leave_still(int sender);
+// Whether earlier messages of the same operation have not left yet.
+bool must_follow_others(const LeavingMessages& messages);
 // Ends messages that have left. poll() calls it.
 void finish_leaving_messages();
 // Waits until all have left, as long as for a lost device. Before the communicators that they need end.

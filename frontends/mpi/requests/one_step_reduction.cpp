@@ -77,7 +77,8 @@ void OneStepReduction::send_operand() {
         if (peer != rank_ && needs_operand(peer, rank_)) to.push_back(peer);
     if (to.empty()) return;
     sent_ = std::make_unique<LeavingMessages>();
-    sent_->sender = lane_.first_tag();
+    sent_->team = operation_.team->id;
+    sent_->lane = lane_.first_tag();
     sent_->bytes.assign(operand_, operand_ + bytes_);
     sent_->requests.reserve(((bytes_ - 1) / piece_bytes_ + 1) * to.size());
     operand_ = sent_->bytes.data();
@@ -128,7 +129,7 @@ offpath_status_t OneStepReduction::progress(bool& moved) {
     }
     if (failed_) return OFFPATH_ERR_PEER_LOST;
     if (sent_ == nullptr) return OFFPATH_OK;
-    if (leave_still(sent_->sender)) return OFFPATH_IN_PROGRESS;
+    if (must_follow_others(*sent_)) return OFFPATH_IN_PROGRESS;
     let_leave(std::move(sent_));
     return OFFPATH_OK;
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/pause.h"
 #include "departure.h"
+#include "outstanding_counts.h"
 #include "runtime.h"
 
 namespace offpath::mpi {
@@ -48,7 +49,7 @@ void Backoff::pause(offpath_request_h device) {
     }
     let_host_progress();
     const std::uint64_t waited = waited_ns();
-    if (waited < yield_until_ns) {
+    if (waited < yield_until_ns || outstanding.moved_by_host != 0) {
         sched_yield();
     } else if (device != nullptr) {
         offpath_request_wait_for(device, std::clamp(waited / share_until_host_progress, shortest_sleep_ns,

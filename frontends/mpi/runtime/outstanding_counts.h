@@ -36,6 +36,9 @@ struct alignas(64) Outstanding {
     OutstandingCount attended;
     OutstandingCount large;  // large messages that are watched (p2p/waited_messages.h)
     OutstandingCount timed;  // 1: the time inside MPI is counted (time_in_mpi.h)
+    // Of these, those that the host's MPI moves, or seems to. Only its calls move their bytes, so a thread
+    // that waits for anything does not sleep (backoff.h).
+    OutstandingCount moved_by_host;
     // Windows that have ended (rma/windows.h). A handle may belong to another window afterwards.
     OutstandingCount windows_ended;
     // Calls of MPI while their time is counted (time_in_mpi.h). They stand here because another line would
