@@ -27,7 +27,8 @@ class Program {
         for (int i = 0; i < calls; ++i) {
             const bool device = call(bytes);
             on_device += device ? 1 : 0;
-            if (meet_every_ != 0 && ++made_ % meet_every_ == 0) meet();
+            if (!sums_.empty() && --calls_left_ == 0) take_up();
+            if (meet_every_ != 0 && ++made_ % meet_every_ == 0 && sums_.empty()) meet();
         }
         return on_device;
     }
@@ -44,6 +45,9 @@ class Program {
         only_one_ = only_one;
     }
     void meet_every(int calls) { meet_every_ = calls; }
+    // What the ranks agree on is taken up so many calls later.
+    void agree_meanwhile(int delay) { delay_ = delay; }
+    void without_sizes() { sized_ = false; }
     // Computing takes this many times as long while the device works.
     void slow_down_beside_device(double factor) { slower_ = factor; }
 
@@ -51,7 +55,8 @@ class Program {
     bool call(std::uint64_t bytes) {
         bool first = true, device = false;
         for (std::size_t i = 0; i < ranks_.size(); ++i) {
-            const Choice choice = ranks_[i]->next(Op::ialltoall, Form::nonblocking, bytes);
+            const Choice choice = sized_ ? ranks_[i]->next(Op::ialltoall, Form::nonblocking, bytes)
+                                         : ranks_[i]->next_by_parts(Op::ialltoallv, Form::nonblocking);
             EXPECT_TRUE(first || choice.device == device) << "rank " << i << ", call " << made_;
             device = choice.device;
             first = false;
@@ -70,7 +75,7 @@ class Program {
         const bool soon = ranks_[0]->wants_agreement_soon();
         for (const auto& rank : ranks_)
             ASSERT_EQ(rank->wants_agreement_soon(), soon);
-        if (!soon && ++meetings_ % 4 != 0) return;
+        if (!soon && delay_ == 0 && ++meetings_ % 4 != 0) return;
         std::vector<std::uint64_t> sums = ranks_[0]->contribute();
         for (std::size_t i = 1; i < ranks_.size(); ++i) {
             const auto words = ranks_[i]->contribute();
@@ -78,15 +83,24 @@ class Program {
             for (std::size_t w = 0; w < sums.size(); ++w)
                 sums[w] += words[w];
         }
+        sums_ = sums;
+        calls_left_ = delay_;
+        if (delay_ == 0) take_up();
+    }
+
+    void take_up() {
         for (auto& rank : ranks_)
-            rank->conclude(sums, ranks_.size(), elapsed_ns_);
+            rank->conclude(sums_, ranks_.size(), elapsed_ns_);
         elapsed_ns_ = 0;
+        sums_.clear();
     }
 
     std::vector<std::unique_ptr<Choices>> ranks_;
     Cost host_, device_;
     double gap_s_, slower_ = 1;
-    bool only_one_ = false;
+    bool only_one_ = false, sized_ = true;
+    std::vector<std::uint64_t> sums_;  // not taken up yet
+    int delay_ = 0, calls_left_ = 0;
     int meet_every_;
     int made_ = 0, meetings_ = 0;
     std::uint64_t elapsed_ns_ = 0;
@@ -111,6 +125,40 @@ TEST(Refinement, AProgramThatWaitsAtOnceMovesToTheHost) {
         EXPECT_EQ(program.run(100, 128 * kib), 0) << ranks;
         EXPECT_EQ(program.slot().phase(), Phase::waits);
     }
+}
+
+// The device is as good at hiding, but the step takes longer with it.
+TEST(Refinement, ATrialIsJudgedByTheCallsBeforeTheAgreementBegan) {
+    const Table none;
+    for (const int delay : {0, 1, 3, 8, 20}) {
+        Program program(3, none, {0.010, 0.5}, {0.012, 0.6}, 0.010);
+        program.slow_down_beside_device(2);
+        program.agree_meanwhile(delay);
+        if (delay > 0) program.meet_every(1);
+        program.run(350, 128 * kib);
+        EXPECT_EQ(program.run(100, 128 * kib), 0) << delay;
+    }
+}
+
+TEST(Refinement, WhatHasUnknownSizesIsComparedAsAWhole) {
+    const Table none;
+    Program program(3, none, {0.010, 0.5}, {0.012, 0.6}, 0.010);
+    program.slow_down_beside_device(2);
+    program.without_sizes();
+    program.run(350, 0);
+    EXPECT_EQ(program.run(100, 0), 0);
+}
+
+TEST(Refinement, AnAgreementInWhichNoRankHasSeenACallEndTeachesNothing) {
+    Slot slot(Op::ialltoall, 128 * kib, Engine::device, {}, 0);
+    constexpr std::uint64_t ms = 1'000'000;
+    for (int i = 0; i < 20; ++i)
+        slot.add(slot.next(), {ms, 3 * ms, 2 * ms});
+    (void)slot.conclude(slot.contribute(), 1, 60 * ms);
+    (void)slot.next();
+    (void)slot.conclude(slot.contribute(), 1, 3 * ms);
+    const Slot::Words known = slot.contribute();
+    EXPECT_EQ(known[5], 1U) << "what the device costs";
 }
 
 TEST(Refinement, AProgramThatBeginsToComputeIsBackOnTheDeviceAtOnce) {

@@ -21,16 +21,17 @@ int depth_of(int rank) {
 
 }  // namespace
 
-CombinedWords::CombinedWords(Team& team, How how, std::vector<std::uint64_t> mine)
+CombinedWords::CombinedWords(Team& team, How how, std::vector<std::uint64_t> mine, SmallLane lane)
     : team_(team),
       how_(how),
+      lane_(lane),
       first_child_(std::min(children_of_each * team.rank + 1, team.size)),
       end_of_children_(std::min(first_child_ + children_of_each, team.size)),
       own_depth_(depth_of(team.rank)),
       tree_depth_(depth_of(team.size - 1)),
       words_(std::move(mine)) {
     words_.push_back(good);
-    if (!SmallLane::of_agreements().usable()) {
+    if (!lane_.usable()) {
         words_.back() = failed;
         next_step_ = 2 * tree_depth_ + 1;
         return;
@@ -62,7 +63,7 @@ void CombinedWords::receive_from(int rank) {
     one.words.back() = unknown;
     one.request = MPI_REQUEST_NULL;
     note(team_.small_messages.receive(one.words.data(), static_cast<int>(one.words.size()), MPI_UINT64_T,
-                                      rank, SmallLane::of_agreements(), &one.request));
+                                      rank, lane_, &one.request));
 }
 
 // Each step posts the receives of the next one, so that operations that begin in between cannot take what is
@@ -78,8 +79,8 @@ void CombinedWords::post_receives() {
 
 void CombinedWords::send_to(int rank, const std::vector<std::uint64_t>& words) {
     MPI_Request request = MPI_REQUEST_NULL;
-    note(team_.small_messages.send(words.data(), static_cast<int>(words.size()), MPI_UINT64_T, rank,
-                                   SmallLane::of_agreements(), &request));
+    note(team_.small_messages.send(words.data(), static_cast<int>(words.size()), MPI_UINT64_T, rank, lane_,
+                                   &request));
     outgoing_.push_back(request);
 }
 
@@ -140,17 +141,18 @@ bool CombinedWords::advance() {
     return true;
 }
 
-const std::vector<std::uint64_t>* CombinedWords::result() const {
+std::optional<std::span<const std::uint64_t>> CombinedWords::result() const {
     if (error_ != MPI_SUCCESS) throw NoAgreement{error_};
-    return words_.back() == good ? &words_ : nullptr;
+    if (words_.back() != good) return std::nullopt;
+    return std::span(words_).first(words_.size() - 1);
 }
 
 std::vector<std::uint64_t> combine_now(Team& team, CombinedWords::How how, std::vector<std::uint64_t> mine) {
     CombinedWords all(team, how, std::move(mine));
     while (!all.step()) {
     }
-    const std::vector<std::uint64_t>* const result = all.result();
-    return result != nullptr ? *result : std::vector<std::uint64_t>{};
+    const auto result = all.result();
+    return result ? std::vector<std::uint64_t>(result->begin(), result->end()) : std::vector<std::uint64_t>{};
 }
 
 }  // namespace offpath::mpi

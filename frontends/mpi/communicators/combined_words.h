@@ -17,9 +17,12 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "communicators.h"
+#include "small_messages.h"
 
 namespace offpath::mpi {
 
@@ -32,8 +35,10 @@ class CombinedWords {
   public:
     enum class How : std::uint8_t { sum, largest };
 
-    // Begins. `mine` has as many words on all ranks. The team must outlive the operation.
-    CombinedWords(Team& team, How how, std::vector<std::uint64_t> mine);
+    // Begins. `mine` has as many words on all ranks. The team must outlive the operation. Operations of one
+    // lane follow each other: none begins on any rank before that rank has made the last step of the others.
+    CombinedWords(Team& team, How how, std::vector<std::uint64_t> mine,
+                  SmallLane lane = SmallLane::of_agreements());
     // Before the last step: what was still to come is not received.
     ~CombinedWords();
     CombinedWords(const CombinedWords&) = delete;
@@ -43,9 +48,9 @@ class CombinedWords {
     bool step();
     // Makes the steps that need not wait. True: the last one was among them.
     bool advance();
-    // The words of all ranks once the last step is made. Null, alike on all ranks: there is no result. Throws
-    // NoAgreement.
-    const std::vector<std::uint64_t>* result() const;
+    // The words of all ranks once the last step is made. Nothing, alike on all ranks: there is no result.
+    // Throws NoAgreement.
+    std::optional<std::span<const std::uint64_t>> result() const;
 
   private:
     enum Verdict : std::uint64_t { good, failed, unknown };
@@ -67,6 +72,7 @@ class CombinedWords {
 
     Team& team_;
     How how_;
+    SmallLane lane_;
     int first_child_, end_of_children_;
     int own_depth_, tree_depth_;
     int next_step_ = 0;

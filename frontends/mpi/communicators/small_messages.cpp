@@ -59,9 +59,13 @@ MPI_Comm SmallLane::comm() const {
     return after_loss_ ? runtime().service : shared;
 }
 
-// Second runs have the same tags on the other communicator.
+// Second runs, and results that are given, have the same tags on the other communicator.
 SmallLane SmallLane::of_agreements() {
     return numbered(1).after_loss();
+}
+
+SmallLane SmallLane::of_posted_agreements() {
+    return numbered(2).after_loss();
 }
 
 SmallLane SmallLane::of_second_runs() {

@@ -32,6 +32,8 @@ class SmallLane {
     static SmallLane of_second_runs();
     // For what ranks agree on (combined_words.h).
     static SmallLane of_agreements();
+    // The same where they agree while other operations go on (tuning/posted_agreement.h).
+    static SmallLane of_posted_agreements();
     // For results that ranks give each other (requests/given_results.h).
     static SmallLane of_given_results();
 

@@ -11,6 +11,7 @@
 #include "after_loss.h"
 #include "base/clock.h"
 #include "communicators/counters.h"
+#include "communicators/words_under_way.h"
 #include "held_calls.h"
 #include "leaving_messages.h"
 #include "outstanding.h"
@@ -267,6 +268,7 @@ void poll() {
     poll_letters();
     if (undecided_departures.load(std::memory_order_relaxed) != 0) commit_departures();
     start_held_calls();
+    if (words_under_way.load(std::memory_order_relaxed) != 0) advance_words_under_way();
     if (!any_outstanding()) return;
     finish_leaving_messages();
     report_losses();
@@ -352,9 +354,10 @@ void finish_requests_of(const Team& team) {
 void finish_all_requests() {
     Backoff backoff;
     bool complained = false;
-    // Ranks that are undecided about a communicator answer each other until all have come here.
+    // What ranks must still answer each other ends once all have come here.
     const auto any_left = [] {
-        return outstanding.requests > undecided_departures.load(std::memory_order_relaxed);
+        return outstanding.requests > undecided_departures.load(std::memory_order_relaxed) +
+                                          words_under_way.load(std::memory_order_relaxed);
     };
     for (poll(); any_left(); poll()) {
         progress_parts();

@@ -7,6 +7,9 @@
 // interval is counted in such calls: as many as take about a quarter of a second, a number which is also
 // agreed on. It is shorter if a change of the program's behaviour must be detected soon (refinement.h).
 //
+// Where the program calls no such collective on a communicator, its ranks agree meanwhile
+// (posted_agreement.h).
+//
 // While a communicator measures nothing, only switches are agreed on there. The ranks then do not wait for
 // each other: they begin in one such call, and make one step in each of the following ones
 // (communicators/combined_words.h). Where ranks are out of step, as in a pipeline, waiting would cost much
@@ -31,6 +34,19 @@ namespace offpath::mpi {
 
 struct Agreement;  // one in progress
 
+// Agreements that go on meanwhile.
+struct PostedAgreements {
+    std::unique_ptr<Agreement> agreement;
+    Pace pace;
+    std::uint64_t alone = 0;           // calls since the last blocking one
+    std::uint64_t calls = 0;           // since the agreement has begun, or the last one was taken up
+    std::uint64_t in_flight = 4;       // at least as many calls as any rank had in flight, as agreed
+    std::uint64_t most_in_flight = 0;  // on this rank
+    std::uint64_t agreed_ns = 0;       // when the last one began
+    bool used = false;
+    bool unknown = false;  // this rank does not know what the others have agreed on
+};
+
 // What a team keeps. Collectives of a communicator are ordered, so it needs no lock.
 struct TeamTuning {
     TeamTuning(const Table& table, TeamShape shape, std::uint64_t team_id);
@@ -42,6 +58,7 @@ struct TeamTuning {
     std::uint64_t switched_to = 0;  // the number of the latest switch that it follows
     std::uint64_t agreed_ns = 0;    // when it agreed last
     std::unique_ptr<Agreement> agreement;
+    PostedAgreements posted;
     int lost = MPI_SUCCESS;  // the error of an agreement whose result this rank does not know
 };
 
@@ -51,6 +68,8 @@ int agree(Team& team, MPI_Comm comm);
 // This rank does not know what the others have agreed on, nor in which call they agree next. So all later
 // calls of agree() end with this error.
 void lose_agreement(Team& team, int error);
+// This rank has left the agreements of a communicator, so MPI_Finalize waits for none.
+void takes_part_no_longer();
 // The communicator ends: an agreement that goes on will have no result. Local; waits for no other rank.
 void drop_agreement(Team& team);
 

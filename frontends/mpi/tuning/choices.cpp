@@ -9,6 +9,8 @@ namespace {
 constexpr std::uint64_t least_sampled_bytes = 4096;
 // Without a table, the device is tried from this fraction of the switch-over on.
 constexpr std::uint64_t tried_below_switch_over = 8;
+// The slot of an operation whose bytes no rank knows. Others have at least least_sampled_bytes.
+constexpr std::uint64_t any_bytes = 0;
 constexpr std::size_t most_slots = 64;  // keeps the message of one agreement small
 
 std::size_t index(Op op) {
@@ -116,6 +118,15 @@ Choice Choices::next_by_parts(Op op, Form form) {
     Choice choice;
     choice.device = count_call(op, form);
     if (!choice.device) choice.reason = why_off(op, form);
+    if (!choice.device || form != Form::nonblocking || first_trial_after_ == 0 || !traits(op).synchronizes)
+        return choice;
+    Slot* slot = find_slot(op, any_bytes);
+    if (slot == nullptr) slot = make_slot(op, any_bytes, true);
+    if (slot == nullptr) return choice;
+    choice.sampled = slot;
+    choice.call = slot->next();
+    choice.device = choice.call.engine == Engine::device;
+    if (!choice.device) choice.reason = HostReason::measured;
     return choice;
 }
 
@@ -145,7 +156,8 @@ Slot* Choices::find_slot(Op op, std::uint64_t bytes) const {
 // Null if there is nothing to learn, or if there are too many slots.
 Slot* Choices::make_slot(Op op, std::uint64_t bytes, bool device) {
     const std::uint64_t least = at_least_one(thresholds_[index(op)].bytes) / tried_below_switch_over;
-    std::vector<TableRow> rows = table_->nearest(op, shape_);
+    std::vector<TableRow> rows;
+    if (bytes != any_bytes) rows = table_->nearest(op, shape_);
     const LearnedRow* const known = find_row(remembered_, op, shape_, bytes);
     const bool open = device || bytes >= least || at_size(rows, bytes).has_value() || known != nullptr;
     if (!open || slots_.size() >= most_slots) return nullptr;
@@ -175,18 +187,25 @@ bool Choices::wants_agreement_soon() const {
                        [](const auto& slot) { return slot->wants_agreement_soon(); });
 }
 
-std::vector<Slot*> Choices::taking_part() const {
-    std::vector<Slot*> found;
-    for (const auto& slot : slots_) {
-        if (slot->takes_part()) found.push_back(slot.get());
-    }
-    return found;
+bool Choices::awaits_agreement(std::uint64_t in_flight, std::uint64_t delay) const {
+    return std::any_of(slots_.begin(), slots_.end(), [&](const auto& slot) {
+        return slot->wants_agreement_soon() || slot->awaits_agreement(in_flight, delay);
+    });
 }
 
-std::vector<std::uint64_t> Choices::contribute() const {
+void Choices::pass_over() {
     const std::lock_guard lock(mutex_);
+    for (Slot* slot : agreeing_)
+        slot->pass_over();
+}
+
+std::vector<std::uint64_t> Choices::contribute() {
+    const std::lock_guard lock(mutex_);
+    agreeing_.clear();
     std::vector<std::uint64_t> words;
-    for (const Slot* slot : taking_part()) {
+    for (const auto& slot : slots_) {
+        if (!slot->takes_part()) continue;
+        agreeing_.push_back(slot.get());
         const Slot::Words own = slot->contribute();
         words.insert(words.end(), own.begin(), own.end());
     }
@@ -198,7 +217,7 @@ std::vector<const Slot*> Choices::conclude(std::span<const std::uint64_t> sums, 
     const std::lock_guard lock(mutex_);
     std::vector<const Slot*> changed;
     std::size_t from = 0;
-    for (Slot* slot : taking_part()) {
+    for (Slot* slot : agreeing_) {
         Slot::Words own;
         std::copy_n(sums.begin() + static_cast<std::ptrdiff_t>(from), own.size(), own.begin());
         from += own.size();

@@ -48,8 +48,8 @@ class Choices {
     // For the next collective, whose bytes all ranks know alike. With Engines::same, the engine depends only
     // on the switch-over, and the call is neither tried nor measured.
     Choice next(Op op, Form form, std::uint64_t bytes, Engines engines = Engines::any);
-    // For the next collective of which no rank knows all sizes: on or off as a whole. Its parts are decided
-    // by threshold().
+    // For the next collective of which no rank knows all sizes: on or off as a whole, and what the calls of
+    // all sizes together cost. Its parts are decided by threshold().
     Choice next_by_parts(Op op, Form form);
     // Counts the next non-blocking collective if it is the host's for certain, because it is too small to be
     // offloaded or tried: next() would give HostReason::small. False: nothing was counted.
@@ -69,8 +69,9 @@ class Choices {
 
     void add_sample(Slot& slot, const Slot::Call& call, const Sample& sample);
 
-    // An agreement on measurements. The slots that take part are the same on all ranks.
-    std::vector<std::uint64_t> contribute() const;
+    // An agreement on measurements. The slots that take part are the same on all ranks, and are those of the
+    // latest contribute().
+    std::vector<std::uint64_t> contribute();
     // `sums` of contribute() over all `ranks`; `elapsed_ns` since the last agreement, the same on all ranks.
     // Returns the slots whose engine or reason changed.
     std::vector<const Slot*> conclude(std::span<const std::uint64_t> sums, std::uint64_t ranks,
@@ -79,6 +80,11 @@ class Choices {
     bool measures_nothing() const { return slots_.empty(); }
     // Whether an agreement is wanted before it is due.
     bool wants_agreement_soon() const;
+    // The same where some calls are in flight when the ranks agree, and the result is known `delay` calls
+    // later.
+    bool awaits_agreement(std::uint64_t in_flight, std::uint64_t delay) const;
+    // The ranks have agreed on what contribute() gave, and this one does not know the sums.
+    void pass_over();
 
     const TeamShape& shape() const { return shape_; }
     Source source(Op op) const { return thresholds_[static_cast<std::size_t>(op)].source; }
@@ -100,7 +106,6 @@ class Choices {
     Slot* find_slot(Op op, std::uint64_t bytes) const;
     Slot* make_slot(Op op, std::uint64_t bytes, bool device);
     bool first_of(Op op, Form form, std::uint64_t bytes);
-    std::vector<Slot*> taking_part() const;
 
     const Table* table_;
     TeamShape shape_;
@@ -123,6 +128,7 @@ class Choices {
     std::atomic<bool> switches_pending_{false};
     mutable std::mutex mutex_;  // guards samples and switches
     std::vector<std::unique_ptr<Slot>> slots_;
+    std::vector<Slot*> agreeing_;
 };
 
 }  // namespace offpath::mpi

@@ -39,6 +39,7 @@ std::string name_and_shape(const Team& team) {
 }
 
 std::string sizes(Op op, unsigned size_class) {
+    if (size_class == 0 && traits(op).each_pair_decides()) return "of all sizes";
     const std::uint64_t from = size_class == 0 ? 0 : std::uint64_t{1} << (size_class - 1);
     return fmt::format("{} to {}{}", human_bytes(from), human_bytes(from == 0 ? 0 : 2 * from - 1),
                        traits(op).by_pair() ? " a pair" : "");

@@ -171,7 +171,21 @@ void Slot::add(const Call& call, const Sample& sample) {
     states_[static_cast<std::size_t>(call.phase)].samples[index_of(call.engine)].add(sample);
 }
 
-Slot::Words Slot::contribute() const {
+bool Slot::awaits_agreement(std::uint64_t in_flight, std::uint64_t delay) const {
+    const State& now = state();
+    switch (now.step) {
+        case Step::watching:
+            return now.calls + delay >= now.try_after;
+        case Step::probing:
+            return now.calls > calls_probed + in_flight;
+        case Step::trying:
+            return now.calls > calls_tried + in_flight;
+    }
+    return false;
+}
+
+Slot::Words Slot::contribute() {
+    calls_contributed_ = state().calls;
     Words own{};
     own[word_computed] = seen_computing_ > 0 ? 1 : 0;
     own[word_waited] = seen_ > 0 && seen_computing_ == 0 ? 1 : 0;
@@ -223,6 +237,8 @@ bool Slot::conclude_phase(std::uint64_t computed, std::uint64_t waited, std::uin
         waited_for_ = 0;
         return false;
     }
+    // No rank has seen a call end.
+    if (waited == 0) return false;
     // The costs of calls that were only waited for are not representative of this phase.
     forget_costs();
     if (waited < ranks) return false;
@@ -250,7 +266,7 @@ bool Slot::conclude_trial(const Means& usual, const Means& tried) {
             return false;
         // The calls of the trial are over, and one more has ended.
         case Step::probing:
-            if (now.calls <= calls_probed) return false;
+            if (calls_contributed_ <= calls_probed) return false;
             if (!tried.known || !usual.known) {
                 end_trial();
                 return false;
@@ -266,7 +282,7 @@ bool Slot::conclude_trial(const Means& usual, const Means& tried) {
             go_on(Step::trying);
             return false;
         case Step::trying: {
-            if (now.calls <= calls_tried) return false;
+            if (calls_contributed_ <= calls_tried) return false;
             const bool found = tried.known && usual.known && compare(usual, tried);
             end_trial();
             return found;

@@ -105,9 +105,15 @@ class Slot {
     // Whether an agreement is needed soon, so that a change of phase costs only a few calls. The same on all
     // ranks, and so are the following functions.
     bool wants_agreement_soon() const { return is_at_risk() && since_agreement_ >= confirmed_every_; }
+    // Whether its step will have ended `delay` calls from now, with `in_flight` calls between the last one of
+    // a trial and now, so that it needs an agreement to go on.
+    bool awaits_agreement(std::uint64_t in_flight, std::uint64_t delay) const;
     // Whether it has anything to agree on.
     bool takes_part() const { return since_agreement_ > 0; }
-    Words contribute() const;
+    // The sum is taken up in the same call or in a later one (agreement.h).
+    Words contribute();
+    // There is an agreement, whose sums this rank does not know.
+    void pass_over() { since_agreement_ = 0; }
     // `elapsed_ns`: since the last agreement. True if the engine, or the reason for it, has changed.
     bool conclude(const Words& sums, std::uint64_t ranks, std::uint64_t elapsed_ns);
 
@@ -166,7 +172,8 @@ class Slot {
     std::uint64_t first_trial_after_;
     Phase phase_ = Phase::computes;
     std::array<State, 2> states_;
-    std::uint64_t since_agreement_ = 0;  // calls
+    std::uint64_t since_agreement_ = 0;    // calls
+    std::uint64_t calls_contributed_ = 0;  // of the step, at the last contribution
     std::uint64_t confirmed_every_ = 1;
     std::uint64_t unconfirmed_ = 0;  // calls of a phase of waiting since an agreement confirmed it
     std::uint64_t waited_for_ = 0;   // calls that were only waited for, as far as agreed

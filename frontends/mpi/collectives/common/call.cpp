@@ -133,13 +133,18 @@ bool goes_to_device(Call& call, MPI_Comm comm, Op op) {
     if (call.team->tuning != nullptr) {
         // Ask in any case, because all ranks must count the calls of a communicator alike.
         Choices& choices = call.team->tuning->choices;
+        if (traits(op).synchronizes && call.form == Form::nonblocking && call.team->served() &&
+            !choices.measures_nothing())
+            agree_meanwhile(*call.team);
         const bool by_bytes = traits(op).has_data() && !traits(op).each_pair_decides();
         const Engines engines =
             call.order_matters && tuning_settings.refine_sums == 0 ? Engines::same : Engines::any;
         const Choice choice = by_bytes ? choices.next(op, call.form, call.decided_by, engines)
                                        : choices.next_by_parts(op, call.form);
+        // A call that the others may have started on the device counts as one.
+        const bool unknown = choice.sampled != nullptr && call.team->tuning->posted.unknown;
         if (reason == HostReason::none)
-            reason = choice.reason != HostReason::none ? choice.reason : call.host_reason;
+            reason = choice.reason != HostReason::none && !unknown ? choice.reason : call.host_reason;
         // Making a persistent request does not count as a call.
         if (call.form != Form::persistent) find_passage(call, op, &reason);
         if (choice.sampled != nullptr && call.host_reason == HostReason::none &&

@@ -42,6 +42,7 @@
 #include "runtime/time_in_mpi.h"
 #include "tuning/agreement.h"
 #include "tuning/job_settings.h"
+#include "tuning/posted_agreement.h"
 #include "tuning/samples.h"
 
 namespace offpath::mpi {
@@ -186,7 +187,9 @@ inline int at_synchronization(MPI_Comm comm, Op op, bool& done) {
     Team& team = find_team(comm);
     before_collective(team);
     if (team.tuning == nullptr) return MPI_SUCCESS;
-    if (team.tuning->pace.due() || team.tuning->choices.wants_agreement_soon())
+    team.tuning->posted.alone = 0;
+    const bool soon = !team.tuning->posted.used && team.tuning->choices.wants_agreement_soon();
+    if (team.tuning->pace.due() || soon)
         if (const int error = agree(team, comm); error != MPI_SUCCESS) return error;
     return team.meetings != nullptr ? meet_for_windows(team, comm, op == Op::ibarrier, done) : MPI_SUCCESS;
 }
