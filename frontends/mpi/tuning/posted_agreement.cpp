@@ -9,6 +9,7 @@
 #include "agreed.h"
 #include "base/patience.h"
 #include "runtime/backoff.h"
+#include "runtime/outstanding_counts.h"
 #include "runtime/parts.h"
 
 namespace offpath::mpi {
@@ -17,7 +18,7 @@ namespace {
 // Calls without a blocking one, after which the program seems to need none.
 constexpr std::uint64_t least_alone = 16;
 // Calls until the result is taken up, beyond those that may be in flight.
-constexpr std::uint64_t least_delay = 4;
+constexpr std::uint64_t least_delay = 8;
 
 std::uint64_t delay_of(const PostedAgreements& posted) {
     return least_delay + posted.in_flight;
@@ -66,8 +67,9 @@ void agree_meanwhile(Team& team) {
     TeamTuning& tuning = *team.tuning;
     PostedAgreements& posted = tuning.posted;
     if (posted.unknown || tuning.lost != MPI_SUCCESS) return;
-    posted.most_in_flight =
-        std::max<std::uint64_t>(posted.most_in_flight, team.outstanding.load(std::memory_order_relaxed));
+    // On the device, and on either engine as far as they are measured.
+    posted.most_in_flight = std::max<std::uint64_t>(
+        {posted.most_in_flight, team.outstanding.load(std::memory_order_relaxed), outstanding.followed});
     ++posted.calls;
     ++posted.alone;
     const bool due = posted.pace.due();
