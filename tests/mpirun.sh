@@ -14,4 +14,6 @@ export OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_pml=ob1 OMPI_MCA_btl="
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
 [ -z "${RESTING_YIELD:-}" ] || export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD }$RESTING_YIELD"
+# A daemon that ranks start serves this test alone. In the usual folder, another test's ranks would keep it.
+[ -z "${TMPDIR:-}" ] || export OFFPATH_DIR="${OFFPATH_DIR:-$TMPDIR/offpath}"
 exec "${MPIRUN:-mpirun}" -n "$ranks" "$@"
