@@ -2,7 +2,8 @@
 // move to the other engine and back while several are in flight. All data are right, whatever is tried.
 //   posted_agreements_test          steps of a pipeline, with few and with many operations in flight, on
 //   halves and
-//                                   on the world. The first half ends without having agreed last.
+//                                   on the world. Halves are freed while their
+//                                   ranks may be agreeing.
 //   posted_agreements_test ahead    rank 0 posts more than ranks agreed on, before the others may go on:
 //   nobody may
 //                                   wait for them for ever

@@ -3,12 +3,10 @@
 //
 // Ranks agree in blocking collectives. There all ranks of the communicator take part at the same place in its
 // order of collectives, and MPI lets such a call wait for all of them. A call that only starts something must
-// not wait for other ranks, so only the loss of a device is agreed on there (runtime/departure.h). The
+// not wait for other ranks, so its ranks agree there without a wait: on the loss of a device
+// (runtime/departure.h), and where they call no blocking one (posted_agreement.h). The
 // interval is counted in such calls: as many as take about a quarter of a second, a number which is also
 // agreed on. It is shorter if a change of the program's behaviour must be detected soon (refinement.h).
-//
-// Where the program calls no such collective on a communicator, its ranks agree meanwhile
-// (posted_agreement.h).
 //
 // While a communicator measures nothing, only switches are agreed on there. The ranks then do not wait for
 // each other: they begin in one such call, and make one step in each of the following ones
@@ -17,8 +15,8 @@
 //
 // A switch (MPI_Pcontrol, the control file) is rank 0's of the world. It takes effect in a blocking
 // collective on MPI_COMM_WORLD, for all communicators at once: on each communicator from the largest number
-// of calls that any rank has made. With MPI_THREAD_MULTIPLE another thread may be calling meanwhile, so each
-// communicator follows at its own next agreement.
+// of calls that any rank has made. With MPI_THREAD_MULTIPLE another thread may be calling meanwhile, and
+// after a posted agreement other ranks may be. Each communicator then follows at its own next agreement.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "agreed.h"
 #include "base/patience.h"
@@ -66,7 +65,7 @@ void begin(Team& team) {
 void agree_meanwhile(Team& team) {
     TeamTuning& tuning = *team.tuning;
     PostedAgreements& posted = tuning.posted;
-    if (posted.unknown || tuning.lost != MPI_SUCCESS) return;
+    if (posted.unknown || tuning.lost != MPI_SUCCESS || !SmallLane::of_posted_agreements().usable()) return;
     // On the device, and on either engine as far as they are measured.
     posted.most_in_flight = std::max<std::uint64_t>(
         {posted.most_in_flight, team.outstanding.load(std::memory_order_relaxed), outstanding.followed});
