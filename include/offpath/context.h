@@ -107,6 +107,7 @@ typedef struct {
     uint64_t doorbells;       /* times that a sleeping proxy was woken */
     uint64_t agent_cpu_ns;    /* remote attach: CPU time of the thread that serves staged memory */
     uint64_t agent_bytes;     /* remote attach: bytes staged between this process and its device */
+    uint64_t own_bytes;       /* of blocks that stay within this rank: copied while it waited */
 } offpath_context_counters_t;
 /* `completed` and `failed` are current even if no thread has tested the requests. Local. Errors: INVALID.
  * Threads: as the context. */

@@ -27,6 +27,7 @@ offpath_context::offpath_context(Attachment made, bool threads, std::uint64_t sp
     : attachment(std::move(made)),
       requests(*attachment.channel),
       schedules(*this),
+      huge_pages(attachment.welcome.back_end == OFFPATH_BACK_END_CMA ? memory::HugePages::system_page() : 0),
       threads_(threads),
       spin_ns_(spin_us * 1000) {
     checked_ns_ = now_ns();
@@ -62,6 +63,14 @@ Status offpath_context::start(offpath_team& team, const RegisteredSchedule& sche
     if (Status status = new_request(&made); status != Status::ok) return status;
     made->owned = std::move(owned);
     made->used.assign(used.begin(), used.end());
+    for (std::size_t i = 0; i < std::min(used.size(), buffers.size()); ++i)
+        if (buffers[i].region == 0) huge_pages.used(used[i].begin, used[i].end);
+    if (schedule.shared_bytes > 0) {
+        const auto at = [&](const schedule::BufferRef& place) {
+            return reinterpret_cast<std::byte*>(used[place.slot].begin + place.offset);
+        };
+        made->shared = {at(schedule.shared_to), at(schedule.shared_from), schedule.shared_bytes};
+    }
     control::Start command;
     command.schedule = schedule.id;
     command.team = team.id;
@@ -111,7 +120,7 @@ Status offpath_context::wait(offpath_request& request) {
     const trace::Span waiting(trace::Kind::wait);
     spin(request);
     while (requests.pending(request))
-        sleep_while_pending(request, sleep_ns);
+        if (!help(request)) sleep_while_pending(request, requests.may_help(request) ? help_ns : sleep_ns);
     return take(request);
 }
 
@@ -119,18 +128,46 @@ Status offpath_context::wait_for(offpath_request& request, std::uint64_t limit_n
     if (const Status seen = request.seen(); seen != Status::in_progress) return seen;
     const std::uint64_t end_ns = now_ns() + std::min(limit_ns, std::uint64_t{1} << 62);
     for (std::uint64_t now = now_ns(); requests.pending(request); now = now_ns()) {
+        const bool helped = help(request);
         if (now >= end_ns) return Status::in_progress;
+        if (helped) continue;
         sleep_while_pending(request, std::min(sleep_ns, end_ns - now));
     }
     return take(request);
 }
 
-void offpath_context::spin(const offpath_request& request) {
+// Under the lock, so that no other thread takes the completion meanwhile and gives the slot to a new
+// operation.
+bool offpath_context::help(offpath_request& request) {
+    if (request.shared.bytes > 0) {
+        auto guard = lock();
+        if (requests.help(request)) return true;
+    }
+    return make_huge_page(request);
+}
+
+bool offpath_context::make_huge_page(const offpath_request& request) {
+    auto guard = lock();
+    if (request.seen() != Status::in_progress) return false;
+    for (const auto [begin, end] : request.used) {
+        const std::uintptr_t page = huge_pages.next(begin, end);
+        if (page == 0) continue;
+        if (guard.owns_lock()) guard.unlock();
+        const int error = huge_pages.make(page);
+        if (guard.mutex() != nullptr) guard.lock();
+        huge_pages.made(begin, end, error);
+        return true;
+    }
+    return false;
+}
+
+void offpath_context::spin(offpath_request& request) {
     const std::uint64_t start_ns = now_ns();
     const bool progresses = channel().begin_progress();
     do {
         for (int i = 0; i < 32 && requests.pending(request); ++i)
             pause_cpu();
+        if (requests.may_help(request)) help(request);
         if (progresses) channel().progress();
     } while (requests.pending(request) && now_ns() - start_ns <= spin_ns_);
     if (progresses) channel().end_progress();

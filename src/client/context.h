@@ -17,6 +17,7 @@
 #include "client/team.h"
 #include "client/windows.h"
 #include "memory/host_allocator.h"
+#include "memory/huge_pages.h"
 
 #include <offpath/compute.h>
 #include <offpath/context.h>
@@ -146,6 +147,9 @@ struct offpath_context {
     std::set<std::uint64_t> team_ids;
     offpath_team* world = nullptr;
 
+    // Of buffers that the proxy reaches by system calls only.
+    offpath::memory::HugePages huge_pages;
+
     std::uint64_t operations = 0, bytes = 0, doorbells = 0, direct_operations = 0;
     // Scratch buffers of the posting calls.
     std::vector<std::uint64_t> key;
@@ -153,6 +157,7 @@ struct offpath_context {
 
   private:
     static constexpr std::uint64_t sleep_ns = 100'000'000;
+    static constexpr std::uint64_t help_ns = 500'000;  // the longest sleep while there may be parts to copy
     // Calls `take` with each message until it accepts one, which is the answer.
     template <typename Take>
     offpath::Status ask_until(const offpath::control::Message& question, std::span<const int> descriptors,
@@ -160,7 +165,9 @@ struct offpath_context {
     // Multiplies the spin time, because an answer takes a network round trip.
     static constexpr std::uint64_t direct_spins = 3;
     bool sleep_direct();
-    void spin(const offpath_request& request);
+    void spin(offpath_request& request);
+    bool help(offpath_request& request);
+    bool make_huge_page(const offpath_request& request);
     void sleep_while_pending(offpath_request& request, std::uint64_t limit_ns);
     offpath::Status take(offpath_request& request);
     bool proxy_gone();

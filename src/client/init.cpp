@@ -391,7 +391,10 @@ offpath_status_t offpath_context_query(offpath_context_h context, offpath_contex
 }
 
 offpath_status_t offpath_context_counters(offpath_context_h context, offpath_context_counters_t* counters) {
-    if (context == nullptr || counters == nullptr || counters->struct_size != sizeof *counters)
+    // A program that was built with an earlier version has no own_bytes.
+    constexpr std::size_t earlier = offsetof(offpath_context_counters_t, own_bytes);
+    if (context == nullptr || counters == nullptr ||
+        (counters->struct_size != sizeof *counters && counters->struct_size != earlier))
         return OFFPATH_ERR_INVALID;
     auto guard = context->lock();
     context->requests.sweep();
@@ -408,6 +411,7 @@ offpath_status_t offpath_context_counters(offpath_context_h context, offpath_con
         counters->agent_cpu_ns = static_cast<std::uint64_t>(served.agent_cpu_s * 1e9);
         counters->agent_bytes = served.bytes_to_device + served.bytes_to_host;
     }
+    if (counters->struct_size != earlier) counters->own_bytes = context->requests.copied();
     return OFFPATH_OK;
 }
 }

@@ -23,7 +23,10 @@ Status post_message(offpath_team& team, Command command, const void* buffer, std
     const auto begin = reinterpret_cast<std::uintptr_t>(buffer);
     made->used.assign({{begin, begin + bytes}});
     command.completion = made->slot;
-    if constexpr (!probes) command.range = context.resolve(buffer, bytes);
+    if constexpr (!probes) {
+        command.range = context.resolve(buffer, bytes);
+        if (command.range.region == 0) context.huge_pages.used(begin, begin + bytes);
+    }
     if (Status status = context.post(command); status != Status::ok) {
         context.requests.undo(made);
         return status;

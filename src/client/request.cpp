@@ -3,6 +3,7 @@
 #include "client/context.h"
 #include "trace/trace.h"
 
+#include <cstring>
 #include <utility>
 
 namespace offpath::client {
@@ -27,6 +28,7 @@ offpath_request* RequestTable::fresh(offpath_context* context) {
     request->flushes = false;
     request->message = {};
     request->used.clear();
+    request->shared = {};
     return request;
 }
 
@@ -38,7 +40,9 @@ offpath_request* RequestTable::start(offpath_context* context) {
     free_slots_.pop_back();
     owners_[request->slot] = request;
     // The release of the command that names the slot orders this store before the proxy's.
-    channel_.completion(request->slot).word.store(0, std::memory_order_relaxed);
+    control::CompletionEntry& entry = channel_.completion(request->slot);
+    entry.parts.store(0, std::memory_order_relaxed);
+    entry.word.store(0, std::memory_order_relaxed);
     request->result.store(OFFPATH_IN_PROGRESS, std::memory_order_relaxed);
     return request;
 }
@@ -66,6 +70,17 @@ void RequestTable::uncount(offpath_request& request, Status status) {
     --window->watched;
     --window->targets[request.target].watched;
     if (request.updates) --window->targets[request.target].watched_updates;
+}
+
+bool RequestTable::help(offpath_request& request) {
+    const offpath_request::SharedCopy& copy = request.shared;
+    if (copy.bytes == 0 || request.seen() != Status::in_progress || !pending(request)) return false;
+    const shared_parts::Part part = shared_parts::take(channel_.completion(request.slot).parts, copy.bytes);
+    if (part.bytes == 0) return false;
+    // A program whose buffers overlap is wrong, but gets no worse result than from its proxy.
+    std::memmove(copy.to + part.offset, copy.from + part.offset, part.bytes);
+    copied_ += part.bytes;
+    return true;
 }
 
 bool RequestTable::take(offpath_request* request) {

@@ -40,6 +40,13 @@ struct offpath_request {
     offpath::Status earlier = offpath::Status::ok;  // an earlier error that it reports besides its own
     offpath_message_t message{};
     std::unique_ptr<std::byte[]> owned;  // a buffer of ours that the operation uses
+    // The operation's shared copy (base/shared_parts.h); no bytes: it has none.
+    struct SharedCopy {
+        std::byte* to = nullptr;
+        const std::byte* from = nullptr;
+        std::uint64_t bytes = 0;
+        friend bool operator==(const SharedCopy&, const SharedCopy&) = default;
+    } shared;
     // The memory that the operation uses, for mem_deregister. Empty: any memory.
     struct Used {
         std::uintptr_t begin = 0, end = 0;
@@ -69,6 +76,13 @@ class RequestTable {
     bool pending(const offpath_request& request) const {
         return channel_.completion(request.slot).word.load(std::memory_order_acquire) == 0;
     }
+    // Makes a part of the request's shared copy, if there is one to make. Returns whether it has.
+    bool help(offpath_request& request);
+    // Whether it may make one later. Any thread that waits for the request.
+    bool may_help(const offpath_request& request) const {
+        return request.shared.bytes > 0 &&
+               shared_parts::left(channel_.completion(request.slot).parts, request.shared.bytes);
+    }
     // Processes the completion if it is there. Returns whether the request is finished now.
     bool take(offpath_request* request);
     // The caller gives the handle back.
@@ -85,6 +99,8 @@ class RequestTable {
     }
 
     std::uint64_t completed() const { return completed_; }
+    // Bytes of shared copies that this process has copied.
+    std::uint64_t copied() const { return copied_; }
     std::uint64_t failed() const { return failed_; }
 
   private:
@@ -96,7 +112,7 @@ class RequestTable {
     std::vector<offpath_request*> free_requests_;
     std::vector<offpath_request*> owners_;  // by slot
     std::vector<std::uint32_t> free_slots_;
-    std::uint64_t completed_ = 0, failed_ = 0;
+    std::uint64_t completed_ = 0, failed_ = 0, copied_ = 0;
 };
 
 }  // namespace offpath::client

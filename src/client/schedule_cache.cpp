@@ -68,6 +68,18 @@ Status ScheduleCache::add(const schedule::Schedule& schedule, RegisteredSchedule
     registered.bytes_sent = schedule.bytes_sent();
     for (const schedule::Slot& slot : schedule.slots())
         if (slot.kind == schedule::SlotKind::user) registered.slot_bytes.push_back(slot.bytes);
+    if (const schedule::OpId op = schedule.shared_copy(); op != schedule::Schedule::npos) {
+        const auto among_users = [&](schedule::BufferRef place) {
+            const auto before = schedule.slots().first(place.slot);
+            place.slot = static_cast<std::uint32_t>(
+                std::ranges::count(before, schedule::SlotKind::user, &schedule::Slot::kind));
+            return place;
+        };
+        const schedule::Op& copy = schedule.ops()[op];
+        registered.shared_from = among_users(copy.src);
+        registered.shared_to = among_users(copy.dst);
+        registered.shared_bytes = copy.bytes;
+    }
     for (std::size_t offset = 0; offset < encoded.size(); offset += control::max_part_bytes) {
         control::SchedulePart part;
         part.schedule = registered.id;

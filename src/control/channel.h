@@ -11,6 +11,7 @@
 // `sequence` as a futex.
 #pragma once
 
+#include "base/shared_parts.h"
 #include "base/status.h"
 #include "control/commands.h"
 
@@ -25,7 +26,8 @@ namespace offpath::control {
 struct CompletionEntry {
     std::atomic<std::uint32_t> word;  // 0: pending, else completion_word(status)
     std::uint32_t source, tag, unused;
-    std::uint64_t bytes, unused2;
+    std::uint64_t bytes;
+    shared_parts::Word parts;  // of the operation's shared copy; the client clears it before the start
 };
 static_assert(sizeof(CompletionEntry) == 32);
 
@@ -123,6 +125,8 @@ class ProxyChannel {
     virtual void complete(std::uint32_t slot, Status status, std::uint32_t source, std::uint32_t tag,
                           std::uint64_t bytes) = 0;
     virtual void wake() = 0;
+    // The word of the slot's shared copy; null: the two sides share no memory.
+    virtual shared_parts::Word* parts(std::uint32_t /*slot*/) { return nullptr; }
 
     // Becomes readable when a sleeping proxy gets a command. -1: the proxy is woken in another way.
     virtual int doorbell() const { return -1; }

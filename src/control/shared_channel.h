@@ -105,6 +105,7 @@ class SharedProxyChannel final : public ProxyChannel {
     void complete(std::uint32_t slot, Status status, std::uint32_t source, std::uint32_t tag,
                   std::uint64_t bytes) override;
     void wake() override;
+    shared_parts::Word* parts(std::uint32_t slot) override { return &memory_.completions()[slot].parts; }
     // Whether the client has given up this channel but lives on.
     bool given_up() const { return memory_.header().given_up.load(std::memory_order_acquire) != 0; }
     int doorbell() const override { return doorbell_.get(); }

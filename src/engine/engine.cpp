@@ -102,8 +102,9 @@ void Engine::trim() {
 }
 
 Status Engine::start(Team& team, const Plan& plan, std::uint32_t sequence,
-                     std::span<const memory::HostRange> buffers, Completion* done) {
-    return impl_->schedules.start(team, plan, sequence, buffers, done);
+                     std::span<const memory::HostRange> buffers, Completion* done,
+                     shared_parts::Word* parts) {
+    return impl_->schedules.start(team, plan, sequence, buffers, done, parts);
 }
 
 Status Engine::send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,

@@ -72,9 +72,10 @@ class Engine final : public transport::Handler {
     // Starts an instance of a plan. `sequence` numbers the team's starts in order, alike on all ranks.
     // `buffers` has one range per user slot, in slot order, each at least as long as the slot. `done` is
     // called when the instance is over. Errors are returned at once (nothing was started) or passed to
-    // `done`.
+    // `done`. `parts`: the rank helps with the plan's shared copy; valid until `done`.
     Status start(Team& team, const Plan& plan, std::uint32_t sequence,
-                 std::span<const memory::HostRange> buffers, Completion* done);
+                 std::span<const memory::HostRange> buffers, Completion* done,
+                 shared_parts::Word* parts = nullptr);
 
     // Basic messages. Sends from this rank to one `dest` of the team stay in order.
     Status send(Team& team, const memory::HostRange& buffer, std::uint32_t dest, std::uint32_t tag,

@@ -70,7 +70,8 @@ Status Session::start(const control::Start& command, const TeamEntry& team, Stor
                     trace::id_of_start(command.team, team.rank, command.sequence));
     for (const memory::HostRange& range : start_draft_)
         if (!pin(operation, range)) return Status::access;
-    return engine_.start(*team.team, *schedule.plan, command.sequence, start_draft_, &operation);
+    return engine_.start(*team.team, *schedule.plan, command.sequence, start_draft_, &operation,
+                         channel_->parts(command.completion));
 }
 
 }  // namespace offpath::proxy

@@ -32,6 +32,20 @@ Schedule::Schedule(std::uint32_t rank, std::uint32_t team_size, std::vector<Slot
         first_successor_[op + 1] += first_successor_[op];
 }
 
+OpId Schedule::shared_copy() const {
+    OpId found = npos;
+    for (OpId op = 0; op < ops_.size(); ++op) {
+        if (ops_[op].kind != OpKind::copy) continue;
+        if (found != npos) return npos;
+        found = op;
+    }
+    if (found == npos || dependency_counts_[found] > 0 || !successors(found).empty()) return npos;
+    const Op& copy = ops_[found];
+    const bool users = slots_[copy.src.slot].kind == SlotKind::user &&
+                       slots_[copy.dst.slot].kind == SlotKind::user && copy.src.slot != copy.dst.slot;
+    return users ? found : npos;
+}
+
 std::uint64_t Schedule::bytes_sent() const {
     std::uint64_t total = 0;
     for (const Op& op : ops_)

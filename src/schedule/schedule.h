@@ -36,6 +36,10 @@ class Schedule {
     }
     std::uint32_t dependency_count(OpId op) const { return dependency_counts_[op]; }
     std::span<const std::uint32_t> dependency_counts() const { return dependency_counts_; }
+    // The copy that the rank and its proxy may make together (base/shared_parts.h): the only one of the
+    // schedule, between two user slots, before and after which nothing has to be done. npos: there is none.
+    static constexpr OpId npos = UINT32_MAX;
+    OpId shared_copy() const;
     // Payload bytes that this rank sends to other ranks.
     std::uint64_t bytes_sent() const;
 

@@ -311,6 +311,51 @@ TEST_P(Primitives, ForgetSchedulesAndBuildThemAgain) {
     }));
 }
 
+// A rank that waits copies parts of the block that stays with it; its device copies the others.
+TEST_P(Primitives, AWaitingRankCopiesItsOwnBlock) {
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        constexpr std::size_t bytes = (8 << 20) + 4711;
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        std::vector<unsigned char> from(2 * bytes), to(2 * bytes);
+        offpath_context_counters_t counters{};
+        counters.struct_size = sizeof counters;
+        int calls = 0;
+        // Both start it again until both have helped, which an idle device may prevent for some time.
+        for (std::uint32_t helped = 0; helped < 2 && calls < 1000; ++calls) {
+            for (std::size_t i = 0; i < from.size(); ++i)
+                from[i] = static_cast<unsigned char>(i * 7 + (i >> 13) + me.rank * 3 +
+                                                     static_cast<unsigned>(calls));
+            offpath_request_h request = nullptr;
+            expect(offpath_ialltoall(world, from.data(), to.data(), bytes, &request), OFFPATH_OK,
+                   "ialltoall");
+            done(request);
+            for (std::size_t rank = 0; rank < 2; ++rank)
+                for (std::size_t i = 0; i < bytes; ++i) {
+                    const std::size_t there = me.rank * bytes + i;
+                    require(to[rank * bytes + i] ==
+                                static_cast<unsigned char>(there * 7 + (there >> 13) + rank * 3 +
+                                                           static_cast<unsigned>(calls)),
+                            "data");
+                }
+            expect(offpath_context_counters(context, &counters), OFFPATH_OK, "counters");
+            require(counters.own_bytes <= (static_cast<std::uint64_t>(calls) + 1) * bytes, "too many bytes");
+            const std::uint32_t own = counters.own_bytes > 0 ? 1 : 0;
+            std::uint32_t of_both[2] = {};
+            expect(offpath_iallgather(world, &own, of_both, sizeof own, &request), OFFPATH_OK, "iallgather");
+            done(request);
+            helped = of_both[0] + of_both[1];
+        }
+        require(calls < 1000, "no rank helped");
+        // A program that knows the earlier structure gets what that has.
+        counters.struct_size = offsetof(offpath_context_counters_t, own_bytes);
+        counters.own_bytes = 4711;
+        expect(offpath_context_counters(context, &counters), OFFPATH_OK, "counters of an earlier version");
+        require(counters.own_bytes == 4711 && counters.operations > 0, "the earlier structure");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    }));
+}
+
 TEST_P(Primitives, ServeSeveralThreads) {
     EXPECT_TRUE(all_right(
         2, directory.path(),

@@ -69,6 +69,7 @@ class Mover {
 
   private:
     bool pump(SendTransfer& transfer);
+    bool take_part(SendTransfer& transfer);
     bool pump_all(std::deque<SendTransfer*>& transfers, std::size_t most);
     void step(Piece& piece, Status status);
     void piece_over(Piece& piece, Status status);

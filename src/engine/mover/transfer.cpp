@@ -14,7 +14,7 @@ namespace offpath::engine {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr unsigned most_rounds_without_copy = 16;
+constexpr unsigned most_rounds_without_copy = 16, most_rounds_without_part = 16;
 
 }  // namespace
 
@@ -83,6 +83,7 @@ void end_trace(Transfer& transfer) {
 void Mover::begin_copy(SendTransfer& transfer, const Location& to) {
     transfer.local = true;
     transfer.copy_to = to;
+    if (transfer.parts != nullptr) shared_parts::open(*transfer.parts);
     begin(transfer);
 }
 
@@ -176,6 +177,16 @@ bool Mover::pump_all(std::deque<SendTransfer*>& transfers, std::size_t most) {
     return moved;
 }
 
+// False: all parts are taken, here or by the rank.
+bool Mover::take_part(SendTransfer& transfer) {
+    // A rank that writes nonsense into the word must not keep this engine busy for ever.
+    const auto part = transfer.moved < transfer.bytes ? shared_parts::take(*transfer.parts, transfer.bytes)
+                                                      : shared_parts::Part{};
+    transfer.next = part.bytes > 0 ? part.offset : transfer.bytes;
+    transfer.taken = part.bytes;
+    return part.bytes > 0;
+}
+
 // Starts at most one piece. The transfer may be gone afterwards.
 bool Mover::pump(SendTransfer& transfer) {
     if (transfer.dead || transfer.ended || is_error(transfer.status)) {
@@ -190,7 +201,12 @@ bool Mover::pump(SendTransfer& transfer) {
         return true;
     }
     if (transfer.pieces >= config_.chunks_in_flight) return false;
-    const std::size_t bytes = std::min<std::uint64_t>(transfer.chunk_limit, transfer.bytes - transfer.next);
+    if (transfer.parts != nullptr && transfer.taken == 0 && !take_part(transfer)) {
+        if (transfer.pieces == 0) send_over(transfer);
+        return true;
+    }
+    const std::size_t bytes = std::min<std::uint64_t>(
+        transfer.chunk_limit, transfer.parts != nullptr ? transfer.taken : transfer.bytes - transfer.next);
     const Location from = transfer.place.at(transfer.next);
     const Location to = transfer.local ? transfer.copy_to.at(transfer.next) : Location{};
     const bool within = transfer.local && from.reaches(to);
@@ -202,6 +218,7 @@ bool Mover::pump(SendTransfer& transfer) {
     Piece* piece = new_piece(&transfer, transfer.partner, transfer.next, bytes);
     piece->bounce = bounce;
     transfer.next += bytes;
+    if (transfer.parts != nullptr) transfer.taken -= bytes;
     Status status = Status::ok;
     if (within) {
         piece->stage = Piece::Stage::writing;
@@ -269,6 +286,7 @@ void Mover::piece_over(Piece& piece, Status status) {
     }
     const std::size_t bytes = piece.bytes;
     pieces_.give_back(&piece);
+    const bool in_parts = send != nullptr && send->parts != nullptr;
     auto account = [&](Transfer& transfer) {
         --transfer.pieces;
         if (is_error(status)) {
@@ -276,8 +294,8 @@ void Mover::piece_over(Piece& piece, Status status) {
         } else {
             transfer.moved += bytes;
         }
-        return transfer.pieces == 0 &&
-               (transfer.dead || is_error(transfer.status) || transfer.moved == transfer.bytes);
+        const bool all = in_parts ? send->next == send->bytes : transfer.moved == transfer.bytes;
+        return transfer.pieces == 0 && (transfer.dead || is_error(transfer.status) || all);
     };
     if (send != nullptr && recv == nullptr) {
         (send->local ? counters_.bytes_local : counters_.bytes_sent) += bytes;
@@ -344,7 +362,10 @@ bool Mover::pump_active() {
 
 bool Mover::pump_copies(bool moved, bool at_once) {
     if (copies_.empty()) return false;
-    if (moved && !at_once && ++rounds_without_copy_ < most_rounds_without_copy) return false;
+    // The rank makes the parts that this engine leaves once it waits for them.
+    const unsigned most =
+        copies_.front()->parts != nullptr ? most_rounds_without_part : most_rounds_without_copy;
+    if (moved && !at_once && ++rounds_without_copy_ < most) return false;
     rounds_without_copy_ = 0;
     bool copied = false;
     // A copy that waits for memory must not stop the copies behind it.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/completion.h"
+#include "base/shared_parts.h"
 #include "engine/mover/peer.h"
 #include "memory/host_memory.h"
 #include "trace/trace.h"
@@ -135,6 +136,10 @@ struct SendTransfer : Transfer {
     RecvTransfer* partner = nullptr;  // receiver served by this same engine
     bool local = false;               // `partner` or `copy_to` is the destination
     Location copy_to;
+    // Of a local one of which the rank makes some parts: `next` is in the last part taken here, and `taken`
+    // are its bytes from there on. `moved` counts those moved here.
+    shared_parts::Word* parts = nullptr;
+    std::uint64_t taken = 0;
     void reset() { *this = SendTransfer{}; }
 };
 

@@ -12,7 +12,8 @@ using schedule::OpKind;
 using schedule::SlotKind;
 
 Status Schedules::start(Team& team, const Plan& plan, std::uint32_t sequence,
-                        std::span<const memory::HostRange> buffers, Completion* done) {
+                        std::span<const memory::HostRange> buffers, Completion* done,
+                        shared_parts::Word* parts) {
     const schedule::Schedule& schedule = plan.schedule();
     SchedulesOfTeam& of_team = SchedulesOfTeam::of(team);
     if (team.destroyed || sequence != of_team.next_sequence || buffers.size() != plan.user_slots() ||
@@ -67,6 +68,7 @@ Status Schedules::start(Team& team, const Plan& plan, std::uint32_t sequence,
     instance.team = &team;
     instance.sequence = sequence;
     instance.done = done;
+    instance.parts = parts;
     instance.status = Status::ok;
     instance.failing = instance.queued = instance.finishing = false;
     instance.left = schedule.ops().size();
@@ -145,6 +147,7 @@ void Schedules::start_op(Instance& instance, OpId id) {
     switch (op.kind) {
         case OpKind::copy:
             run.send = new_send(instance, id, instance.locate(op.src), op.bytes);
+            if (id == instance.plan->shared_copy()) run.send->parts = instance.parts;
             return core_.mover.begin_copy(*run.send, instance.locate(op.dst));
         case OpKind::send:
             return launch_send(instance, id);

@@ -67,6 +67,7 @@ struct Instance final : TransferOwner {
     Team* team = nullptr;
     std::uint32_t sequence = 0;
     Completion* done = nullptr;
+    shared_parts::Word* parts = nullptr;  // of the plan's shared copy; null: this engine makes it alone
     Status status = Status::ok;
     bool failing = false, queued = false, finishing = false;
     std::size_t left = 0;   // ops not done

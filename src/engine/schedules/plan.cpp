@@ -20,6 +20,7 @@ Plan::Plan(schedule::Schedule schedule) : schedule_(std::move(schedule)) {
         const bool forwards = op.kind == OpKind::send && received_into[op.src.slot];
         confirms_ = confirms_ && !forwards && op.kind != OpKind::reduce && op.kind != OpKind::compute;
     }
+    shared_copy_ = schedule_.shared_copy();
     for (const schedule::Slot& slot : schedule_.slots())
         user_slots_ += slot.kind == schedule::SlotKind::user;
 }

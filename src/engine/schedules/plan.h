@@ -23,7 +23,7 @@ class Plan {
 
     const schedule::Schedule& schedule() const { return schedule_; }
     // The recv op or the send op for (peer, tag); npos: there is none.
-    static constexpr schedule::OpId npos = UINT32_MAX;
+    static constexpr schedule::OpId npos = schedule::Schedule::npos;
     schedule::OpId find_recv(std::uint32_t peer, std::uint64_t tag) const;
     schedule::OpId find_send(std::uint32_t peer, std::uint64_t tag) const;
     // Whether this rank forwards nothing and computes nothing. The senders of what it receives then wait
@@ -31,6 +31,7 @@ class Plan {
     // have what it has sent. After the loss of a device they can do without that rank.
     bool confirms() const { return confirms_; }
     std::size_t user_slots() const { return user_slots_; }
+    schedule::OpId shared_copy() const { return shared_copy_; }
 
     // Records of finished instances, recycled by the next start.
     std::unique_ptr<Instance> take() const;
@@ -52,6 +53,7 @@ class Plan {
     schedule::Schedule schedule_;
     std::unordered_map<Key, schedule::OpId, Hash> exchange_;
     std::size_t user_slots_ = 0;
+    schedule::OpId shared_copy_ = npos;
     bool confirms_ = true;
     mutable std::vector<std::unique_ptr<Instance>> stock_;
 };

@@ -29,7 +29,7 @@ class Schedules final : public Tenant {
 
     // The same as Engine::start().
     Status start(Team& team, const Plan& plan, std::uint32_t sequence,
-                 std::span<const memory::HostRange> buffers, Completion* done);
+                 std::span<const memory::HostRange> buffers, Completion* done, shared_parts::Word* parts);
 
     // Tenant
     std::unique_ptr<TeamPart> join(Team& team) override;
