@@ -14,7 +14,7 @@ namespace offpath::engine {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr unsigned most_rounds_without_copy = 16, most_rounds_without_part = 16;
+constexpr unsigned most_rounds_without_copy = 16;
 
 }  // namespace
 
@@ -362,10 +362,7 @@ bool Mover::pump_active() {
 
 bool Mover::pump_copies(bool moved, bool at_once) {
     if (copies_.empty()) return false;
-    // The rank makes the parts that this engine leaves once it waits for them.
-    const unsigned most =
-        copies_.front()->parts != nullptr ? most_rounds_without_part : most_rounds_without_copy;
-    if (moved && !at_once && ++rounds_without_copy_ < most) return false;
+    if (moved && !at_once && ++rounds_without_copy_ < most_rounds_without_copy) return false;
     rounds_without_copy_ = 0;
     bool copied = false;
     // A copy that waits for memory must not stop the copies behind it.
