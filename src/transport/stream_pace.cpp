@@ -20,7 +20,7 @@ constexpr std::uint64_t beyond_any_network = std::uint64_t{1} << 38;
 constexpr int deepest_set = 4;
 constexpr std::size_t most_looks = 64;  // at one time
 // With more, a transfer would be in the socket as a whole before there is anything to see.
-constexpr int unsent_bytes = 512 << 10;
+constexpr int unsent_bytes = 256 << 10;
 
 // The descriptors in an epoll set, as the kernel lists them.
 template <typename Visit>

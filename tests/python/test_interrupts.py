@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -36,7 +35,7 @@ def test_an_interrupt_while_the_command_is_loaded_leaves_no_traceback(build, del
     )
     time.sleep(delay)
     run.send_signal(signal.SIGINT)
-    said = run.communicate(timeout=20)[1]
+    said = run.communicate(timeout=60)[1]
     # The interrupt may come before the shell has started, or after the refusal.
     assert "Traceback" not in said and run.returncode in (*QUIET_ENDS, 2), said
 
@@ -51,7 +50,7 @@ def test_an_interrupt_behind_the_last_words_leaves_no_traceback(build):
         first = run.stderr.readline()
         time.sleep(delay)
         run.send_signal(signal.SIGINT)
-        said = first + run.communicate(timeout=20)[1]
+        said = first + run.communicate(timeout=60)[1]
         assert "Traceback" not in said and run.returncode in (*QUIET_ENDS, 2), said
 
 
@@ -68,7 +67,7 @@ sys.argv = ["offpath", "bench", "overlap", "--no-namespaces", "--nodes", "9"]
 sys.exit(cli.main())
 """
     line = [sys.executable, "-c", program]
-    done = subprocess.run(line, env=environment(), capture_output=True, text=True, timeout=20)
+    done = subprocess.run(line, env=environment(), capture_output=True, text=True, timeout=60)
     assert done.returncode == 130 and "Traceback" not in done.stderr, done.stderr
 
 
@@ -79,7 +78,7 @@ def test_an_interrupt_that_is_passed_on_before_the_labs_command_runs_is_not_lost
         os.write(interrupts, b"i")
         line = [sys.executable, "-m", "offpath.lab.init", "0-0", str(control), str(status), "--help"]
         done = subprocess.run(
-            line, env=environment(), pass_fds=(control, status), capture_output=True, text=True, timeout=20
+            line, env=environment(), pass_fds=(control, status), capture_output=True, text=True, timeout=60
         )
         for descriptor in (control, interrupts, ended, status):
             os.close(descriptor)
@@ -98,21 +97,21 @@ def test_a_python_module_that_is_run_leaves_no_traceback_either():
         if "import 'typer" in line:
             break
     run.send_signal(signal.SIGINT)
-    said = run.communicate(timeout=20)[1]
+    said = run.communicate(timeout=60)[1]
     assert "Traceback" not in said and run.returncode in QUIET_ENDS, said[-2000:]
 
 
-def test_after_the_users_own_interrupt_no_failure_is_explained(build, tmp_path):
-    """The device says that its clients are gone, which the user knows."""
+def test_after_the_users_own_interrupt_no_failure_is_explained(build, short_folder):
+    """The device says that its clients are gone, which the user knows. No operation moves to the host."""
     job = ["mpirun", "--oversubscribe", "-n", "2", build.program("offpath-bench-mpi"), "latency"]
     more = ["--op", "ialltoall", "--bytes", "1M", "--iterations", "1000000", "--json", "-"]
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     run = subprocess.Popen(
         command("run", "--", *map(str, job), *more),
-        env=environment(**root, TMPDIR=str(tmp_path), OMPI_MCA_orte_tmpdir_base="/tmp"),
+        env=environment(**root, TMPDIR=str(short_folder), OFFPATH_REFINE="off"),
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    assert eventually(lambda: any(map(_has_outstanding_operations, (tmp_path, Path("/tmp")))), 60)
+    assert eventually(lambda: _has_outstanding_operations(short_folder))
     os.killpg(run.pid, signal.SIGINT)
     said = run.communicate(timeout=60)[1]
     assert run.returncode != 0 and "the job failed" not in said and "Traceback" not in said, said

@@ -220,7 +220,7 @@ TEST_F(Encrypted, LateMessagesAndOldConnectionsHarmNobody) {
     ASSERT_EQ(a->post(*to_b, make_payload(1, 8), {}), Status::ok);
     tap_a->tap = nullptr;
     ASSERT_EQ(a->post(*to_b, make_payload(2, 8), {}), Status::ok);
-    pump_for(700ms);
+    pump_for(200ms);
     tap_a->tap = [&](Wire& wire) { wire = late; };
     ASSERT_EQ(a->post(*to_b, make_payload(3, 8), {}), Status::ok);  // the late one in its place
     tap_a->tap = nullptr;

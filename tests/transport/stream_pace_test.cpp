@@ -109,7 +109,7 @@ TEST(StreamPace, FindsTheConnectionsOfAnEpollSetAndOfThoseWithin) {
     pace.keep(outer);
     EXPECT_EQ(unsent_limit(inside), unlimited);
     pace.sent(outer);
-    EXPECT_EQ(unsent_limit(inside), 512 << 10);
+    EXPECT_EQ(unsent_limit(inside), 256 << 10);
     EXPECT_EQ(unsent_limit(outside), unlimited);
     EXPECT_EQ(unsent_limit(listener), unlimited);
     for (const int each : {listener, inside, outside, outer, inner})
