@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -95,15 +96,21 @@ frame.onload = () => setInterval(() => {
     const page = frame.contentDocument;
     const missing = expected.filter(([selector, text]) => ![...page.querySelectorAll(selector)].some(
         (found) => found.checkVisibility(seen) && new RegExp(text).test(found.innerText.trim())));
-    fetch("/missing", { method: "POST", body: JSON.stringify(missing) });
+    fetch("/missing", { method: "POST", body: JSON.stringify(missing) })
+        .then((answer) => answer.text()).then((last) => last && console.log(last));
 }, 100);
 </script>"""
+
+
+# The browser logs messages in order. So when it has logged this one, it has logged all earlier ones.
+_LAST_MESSAGE = "the page has been watched"
 
 
 class Server(http.server.ThreadingHTTPServer):
     """Serves the site, and the page /watch, which holds a page of the site in a frame.
 
-    `loaded` is set when the frame first reports, and `complete` when its page shows all it should."""
+    `loaded` is set when the frame first reports, and `complete` when its page shows all it should. Once
+    `ending` is set, the page /watch logs _LAST_MESSAGE."""
 
     def __init__(self, site: Path, watched: str) -> None:
         super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=str(site)))
@@ -111,6 +118,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.missing: list[list[str]] = [["frame", "the page"]]
         self.loaded = threading.Event()
         self.complete = threading.Event()
+        self.ending = threading.Event()
 
     def handle_error(self, *where: Any) -> None:
         # The browser may end in the middle of an answer.
@@ -132,7 +140,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.server.loaded.set()
         if not self.server.missing:
             self.server.complete.set()
-        self._answer(b"")
+        self._answer(_LAST_MESSAGE.encode() if self.server.ending.is_set() else b"")
 
     def _answer(self, body: bytes) -> None:
         self.send_response(200)
@@ -158,8 +166,14 @@ def not_shown(site: Path, patience: float) -> Iterator[str]:
                 if not (server.loaded.wait(60) and server.complete.wait(patience)):
                     for selector, text in server.missing:
                         yield f"{page}: shows no {selector} with {text}"
+                server.ending.set()
+                until = time.monotonic() + 20
+                while _LAST_MESSAGE not in log.read_text() and time.monotonic() < until:
+                    time.sleep(0.05)
             server.shutdown()
-            yield from (f"{page}: {line}" for line in log.read_text().splitlines() if "CONSOLE" in line)
+            for line in log.read_text().splitlines():
+                if "CONSOLE" in line and _LAST_MESSAGE not in line:
+                    yield f"{page}: {line}"
 
 
 def main() -> int:

@@ -95,11 +95,11 @@ TEST(Lifecycle, RefusesASecondDaemonAndReplacesADeadOne) {
 
 TEST(Lifecycle, EndsWhenIdle) {
     TemporaryDirectory directory;
-    DaemonProcess daemon(directory.path(), {"--idle-exit", "1"});
+    DaemonProcess daemon(directory.path(), {"--idle-exit", "3"});
     ASSERT_TRUE(daemon.ready()) << daemon.log();
     EXPECT_TRUE(all_right(1, directory.path(), [](const Rank& me) {
         offpath_context_h context = me.init();
-        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        std::this_thread::sleep_for(std::chrono::milliseconds(4500));
         expect(offpath_finalize(context), OFFPATH_OK, "finalize");
     }));
     EXPECT_EQ(daemon.wait(30), 0);

@@ -146,6 +146,7 @@ TEST(StoppedElsewhere, DaemonIsToldToThoseWhoOnlyReceive) {
             expect(me.rank == 0 ? offpath_recv_offload(world, buffer.data(), buffer.size(), 1, i, &request)
                                 : offpath_send_offload(world, buffer.data(), buffer.size(), 0, i, &request),
                    OFFPATH_OK, "start");
+            if (i == 10) shared[3] = 1;
             status = offpath_request_wait(request);
             offpath_request_free(request);
             shared->fetch_add(1);
@@ -166,12 +167,14 @@ TEST(StoppedElsewhere, DaemonIsToldToThoseWhoOnlyReceive) {
         }
         expect(offpath_finalize(context), OFFPATH_OK, "finalize");
     });
-    wait_until_started(job, 20);
-    const double stopped = now();
-    // By then the last receive has begun and the devices have heard of each other.
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    two.signal(SIGSTOP);
     auto* const shared = static_cast<std::atomic<std::uint32_t>*>(job.shared());
+    for (const double give_up = now() + 60; (shared[0] < 20 || shared[3] == 0) && now() < give_up;)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_TRUE(shared[0] == 20 && shared[3] == 1) << one.log() << two.log();
+    // Time for the last receive to reach the other device, so that nothing waits in a connection.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+    two.signal(SIGSTOP);
+    const double stopped = now();
     while (shared[1].load() < 2 && now() - stopped < patience_s)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_EQ(shared[1].load(), 2u);

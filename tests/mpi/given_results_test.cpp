@@ -4,9 +4,7 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -62,6 +60,15 @@ struct Collective {
     MPI_Request request = MPI_REQUEST_NULL;
 };
 
+// Messages between two devices keep their order, so what they sent before has arrived afterwards.
+void exchange(MPI_Comm comm) {
+    std::vector<int> mine(elements, 1), sum(elements);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(mine.data(), sum.data(), elements, MPI_INT, MPI_SUM, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check::that(sum.back() == 2, "a sum of {}", sum.back());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -69,15 +76,18 @@ int main(int argc, char** argv) {
     setenv("OFFPATH_MIN_BYTES", "64", 1);
     MPI_Init(&argc, &argv);
     const int rank = check::rank_of(MPI_COMM_WORLD);
+    MPI_Comm another = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &another);
     for (const bool lost : {false, true}) {
         std::vector<Collective> every;
         for (const What what : {What::sum, What::broadcast, What::sum_in_place, What::gathered})
             every.emplace_back(what, lost, rank);
         const auto all = [&](auto action) { std::for_each(every.begin(), every.end(), action); };
         if (rank == 1 || !lost) all([](Collective& one) { one.start(); });
+        // What rank 1's device sent is there then. Before a loss, rank 0 has not started these collectives
+        // yet.
+        exchange(another);
         if (lost) {
-            // What its device sends now arrives at the other one, which does not know these collectives yet.
-            std::this_thread::sleep_for(std::chrono::milliseconds(300));
             if (rank == 1) check::kill_daemon(SIGSTOP);
             PMPI_Barrier(MPI_COMM_WORLD);
             if (rank == 0) {
@@ -98,5 +108,6 @@ int main(int argc, char** argv) {
         for (int over = 0; over == 0;)
             MPI_Test(&all_over, &over, MPI_STATUS_IGNORE);
     }
+    MPI_Comm_free(&another);
     return check::finish();
 }

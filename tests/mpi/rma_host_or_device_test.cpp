@@ -207,7 +207,8 @@ void test_evidence() {
     const int right = (me + 1) % ranks;
     MPI_Win_lock_all(0, at.win);
     for (int round = 0; round < rounds; ++round) {
-        usleep(20'000);
+        // On a loaded machine the first calls may be slow, and this has to be a large part of the time.
+        usleep(round == 0 ? 300'000 : 20'000);
         MPI_Accumulate(&one, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, MPI_SUM, at.win);
         MPI_Win_flush(right, at.win);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -217,7 +218,8 @@ void test_evidence() {
     check::that(at.data[0] == rounds, "{} updates have come, of {}", at.data[0], rounds);
 }
 
-// The ranks compute only while there is no window. The summary shows that no window began on the device.
+// The ranks compute only while there is no window. The summary shows that windows stayed on the host. If
+// computation between windows counted, all but the first would begin on the device.
 void test_between() {
     const int right = (me + 1) % ranks;
     const std::int64_t mine = me;

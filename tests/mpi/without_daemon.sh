@@ -11,7 +11,7 @@ at_end() {
 }
 preload=$(preload_of "$program" "$build/lib/liboffpath-mpi.so")
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 OMPI_MCA_topo=basic
-export OFFPATH_IDLE_EXIT=6
+export OFFPATH_IDLE_EXIT=15 # longer than a job takes to start on a loaded machine
 run() { # VARIABLE=VALUE...
     timeout -k 5 100 env "$@" OFFPATH_DIR="$dir" "$root/tests/mpirun.sh" 3 env LD_PRELOAD="$preload" "$program" \
         >"$dir/out" 2>"$dir/err.log"

@@ -24,6 +24,11 @@ says "on the host" "it refused: this device runs no target regions of programs o
 start_daemon "$dir/b" "$dir/b.log" --name allowing --listen 127.0.0.1:0 --key-fd 9 --allow-images 9< <(cat "$dir/key")
 use_device "$dir/b"
 says "on the device as user $(id -u)" ""
+for _ in {1..600}; do
+    pgrep -P "$daemon" -f offpath-target-host >"$dir/left.txt" || break
+    sleep 0.1
+done
+[ ! -s "$dir/left.txt" ] || fail "a program that has ended has a process on the device"
 (umask 077 && head -c 32 /dev/urandom >"$dir/wrong")
 OFFPATH_KEY_FILE=$dir/wrong says "on the host" "; target regions run on the host"
 unset OFFPATH_KEY_FILE

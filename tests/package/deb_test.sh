@@ -53,12 +53,17 @@ cmake -S "$here/outside" -B "$dir/outside" -DCMAKE_PREFIX_PATH="$system/usr" -DW
 cmake --build "$dir/outside" >"$dir/build.log" 2>&1 || fail "a project with find_package(offpath) cannot be built"
 read -ra words <<<"$(PKG_CONFIG_PATH=$system/usr/lib/pkgconfig pkg-config --cflags --libs offpath)"
 cc "$root/examples/basic_primitives.c" -o "$dir/primitives" "${words[@]}"
-export OFFPATH_DIR=$dir/devices OFFPATH_IDLE_EXIT=3
+export OFFPATH_DIR=$dir/devices OFFPATH_IDLE_EXIT=60
+at_end() {
+    local file
+    for file in "$OFFPATH_DIR"/*.pid; do [ ! -f "$file" ] || kill "$(cat "$file")" || true; done
+}
 # The loader finds the library by its link in the system's folder, and the library its daemon by following that link.
 LD_LIBRARY_PATH=$(dirname "$(find "$system/usr/lib" -maxdepth 2 -name liboffpath.so.0)") OFFPATH_AUTOSTART=1 "$here/../mpirun.sh" 2 "$dir/primitives" ||
     fail "a program failed on the installed library"
 process=$(pgrep -f -- "--dir $OFFPATH_DIR") || fail "no daemon served it"
 [ "$(readlink "/proc/$process/exe")" = "$prefix/bin/offpathd" ] || fail "another daemon than the installed one served it"
+at_end
 
 # The command. Python's search finds the wheel first.
 "$python" -m pip -q install --no-deps --no-compile --target "$dir/site" "$packages"/offpath-*.whl >"$dir/install.log" 2>&1 || fail "the wheel cannot be installed"

@@ -2,7 +2,14 @@
 // often.
 #include <mpi.h>
 
+#include <ctime>
 #include <vector>
+
+static double cpu_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
@@ -45,7 +52,8 @@ int main(int argc, char** argv) {
         MPI_Send(sent.data(), 8, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
         MPI_Ssend(sent.data(), i == 15'000 ? 16 : 8, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
     }
-    for (const double end = MPI_Wtime() + 0.05; MPI_Wtime() < end;) {
+    // The profiler leaves out the time in which another program had the core.
+    for (const double end = cpu_seconds() + 0.05; cpu_seconds() < end;) {
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Comm_free(&half);

@@ -3,6 +3,7 @@ import gc
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -170,13 +171,31 @@ def traces(marker: str) -> list[str]:
     return found
 
 
-def eventually(condition, seconds: float = 10.0) -> bool:
+def eventually(condition, seconds: float = 60.0) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
         time.sleep(0.05)
     return True
+
+
+def free_port() -> int:
+    """A free port of 127.0.0.1 that the system gives to nobody who asks for any port."""
+    first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    count = max(first_given - 1024, 1024)
+    for attempt in range(count):
+        port = 1024 + (7 * os.getpid() + attempt) % count
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise RuntimeError("no port is free")
+
+
+@pytest.fixture
+def short_folder():
+    """A directory whose path leaves room for the sockets of a session below it."""
+    with tempfile.TemporaryDirectory(prefix="offpath-", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="module")

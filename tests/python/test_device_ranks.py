@@ -283,7 +283,7 @@ def test_a_slow_device_gets_less(offpath, namespaces, programs):
         "--dpu",
         "remote",
         "--device-quota",
-        "0.1",
+        "0.05",
         "--dpu-ranks",
         "--timeout",
         "50",

@@ -308,7 +308,7 @@ def test_nothing_is_left_after_a_signal(number, user, tmp_path):
     assert lab.stdout.readline() == "up\n"
     assert len(traces(marker)) > 5
     lab.send_signal(number)
-    assert lab.wait(15) == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
+    assert lab.wait(60) == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
     assert eventually(lambda: not traces(marker)), traces(marker)
     assert not list(Path(tempfile.gettempdir()).glob("offpath-lab-*/owner")) and not list(
         Path("/dev/shm").glob("offpath-lab*")
@@ -342,7 +342,7 @@ def test_lab_whose_first_process_dies_ends_with_an_error():
     unshare = int(Path(f"/proc/{lab.pid}/task/{lab.pid}/children").read_text().split()[0])
     init = int(Path(f"/proc/{unshare}/task/{unshare}/children").read_text().split()[0])
     os.kill(init, signal.SIGKILL)
-    assert lab.wait(15) == 137 and "killed from outside" in lab.stderr.read()
+    assert lab.wait(60) == 137 and "killed from outside" in lab.stderr.read()
     assert eventually(lambda: not traces(marker))
 
 

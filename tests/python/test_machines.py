@@ -250,7 +250,7 @@ def test_nothing_is_left_of_devices_after_a_signal(number, stand_in):
     assert lab.stdout.readline() == "up\n"
     assert sum("offpathd" in line for line in traces(marker)) == 2
     lab.send_signal(number)
-    assert lab.wait(15) == {signal.SIGINT: 130, signal.SIGKILL: -9}[number]
+    assert lab.wait(60) == {signal.SIGINT: 130, signal.SIGKILL: -9}[number]
     assert eventually(lambda: not traces(marker)), traces(marker)
     assert not list(Path("/dev/shm").glob("offpath-lab*"))
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import command, environment, eventually, traces
+from conftest import command, environment, eventually, free_port, traces
 from offpath import mpi_library
 from offpath.errors import OffpathError
 
@@ -244,8 +243,7 @@ def test_run_uses_devices_that_it_starts_and_devices_that_run(offpath, bench, bu
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "MARKER": f"devices-{os.getpid()}",
     }
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     done = offpath(
         "run",
         "--devices",
@@ -344,11 +342,10 @@ def test_overlap_benchmark_writes_the_rows_that_scripts_read(offpath, namespaces
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_run_offloads_an_ordinary_job_and_cleans_up(offpath, bench):
+def test_run_offloads_an_ordinary_job_and_cleans_up(offpath, bench, short_folder):
     launcher = ["mpirun", "--oversubscribe", "-n", "2"]
     arguments = ["latency", "--op", "ialltoall", "--bytes", "1M", "--iterations", "3", "--json", "-"]
     marker = f"run-{os.getpid()}"
-    before = set(Path("/tmp").glob("offpath-run-*/owner"))
     done = offpath(
         "run",
         "--",
@@ -356,6 +353,7 @@ def test_run_offloads_an_ordinary_job_and_cleans_up(offpath, bench):
         bench,
         *arguments,
         MARKER=marker,
+        TMPDIR=str(short_folder),
         OMPI_ALLOW_RUN_AS_ROOT="1",
         OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     )
@@ -363,7 +361,7 @@ def test_run_offloads_an_ordinary_job_and_cleans_up(offpath, bench):
     assert json.loads(done.stdout)["verified"]
     assert re.search(r"^offpath: offloaded [1-9]", done.stderr, re.MULTILINE)
     assert eventually(lambda: not traces(marker)), traces(marker)
-    assert set(Path("/tmp").glob("offpath-run-*/owner")) <= before
+    assert not list(short_folder.glob("offpath-run-*"))
 
 
 def test_the_summary_as_a_file_counts_calls_by_communicator(offpath, bench, tmp_path):

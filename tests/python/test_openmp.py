@@ -3,12 +3,12 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from conftest import free_port
 from offpath import openmp
 from offpath.artifacts import Artifacts, find_artifacts
 from offpath.errors import OffpathError
@@ -102,8 +102,7 @@ def test_run_starts_remote_devices_for_regions(offpath, tmp_path):
     agent.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
     agent.chmod(0o755)
     started = ["--agent", str(agent), "--device-daemon", str(find_artifacts().daemon)]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        device = f"127.0.0.1:{free.getsockname()[1]}"
+    device = f"127.0.0.1:{free_port()}"
     done = offpath("run", "--devices", device, *started, "--", str(HELLO), OMP_TARGET_OFFLOAD="MANDATORY")
     assert done.returncode == 0, done.stderr
     assert "x is 42, computed on the device" in done.stdout

@@ -27,6 +27,6 @@ def test_json_in_a_missing_folder_is_refused_before_measuring(build, program, tm
         pytest.skip(str(error))
     line = [path, *LONG[program], "--json", str(tmp_path / "missing/x.json")]
     done = subprocess.run(
-        line, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=15
+        line, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50
     )
     assert done.returncode == 2 and "missing/x.json" in done.stderr, done.stderr

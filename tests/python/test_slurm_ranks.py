@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,18 @@ from slurm_user import CORES, OFFLOADED, cpus
 SHARED = "the step has no core that its tasks leave free"
 # How the ranks of each MPI start, and the program with it.
 LAUNCHES = {"pmix": "fft3d", "pmi2": "fft3d-mpich"}
+# Ends when the ranks exchange data. No rank is in MPI_Init then.
+COMMUNICATES = """
+import sys, time
+from offpath import status_page
+
+for _ in range(500):
+    proxies = [proxy for page in status_page.find() for proxy in page.read().proxies]
+    if sum(proxy.schedules_run for proxy in proxies) > 200:
+        sys.exit(0)
+    time.sleep(0.1)
+sys.exit(1)
+"""
 several_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
 
 
@@ -103,31 +116,34 @@ def test_jobs_side_by_side_have_devices_of_their_own(slurm):
 def test_devices_keep_off_the_cores_of_other_steps(slurm):
     """Two steps of a job have all cores of each node. The first has been there when the second begins."""
     step = "srun -n2 --exact --offpath=mpi=none --cpus-per-task"
-    over = f"{slurm.room}/job-over"
+    mark = f"{slurm.room}/job"
     script = f"""
-        {step}={os.cpu_count() - 1} sh -c 'eval "$CORES"; until [ -e {over} ]; do sleep 0.05; done' &
-        until [ $(ls {slurm.room}/steps/*/*.pid 2>&- | wc -l) = 2 ]; do sleep 0.05; done
-        {step}=1 sh -c 'eval "$CORES"'
-        touch {over}; wait; rm {over}
+        {step}={os.cpu_count() - 1} sh -c '
+            echo "first $(eval "$CORES")"; touch {mark}-begun-$SLURM_PROCID
+            until [ -e {mark}-over ]; do sleep 0.05; done' &
+        until [ -e {mark}-begun-0 ] && [ -e {mark}-begun-1 ]; do sleep 0.05; done
+        {step}=1 sh -c 'echo "late $(eval "$CORES")"'
+        touch {mark}-over; wait; rm {mark}-*
     """
     done = slurm.run("salloc", "-Q", "-N2", "--exclusive", "sh", "-c", script, CORES=CORES)
-    of_nodes = places(done.stdout)
-    assert sorted(of_nodes) == ["node0", "node1"] and done.stderr.count(SHARED) == 2, done
-    for tasks in of_nodes.values():
-        (_, device, one), (late, late_device, another) = tasks
-        assert one != another and device == late == late_device, tasks
+    # The steps share the standard output, so their lines may come in any order.
+    first, late = (places("".join(re.findall(f"{word} (.*\n)", done.stdout))) for word in ("first", "late"))
+    assert sorted(first) == sorted(late) == ["node0", "node1"] and done.stderr.count(SHARED) == 2, done
+    for node in first:
+        [(_, device, one)], [(late_rank, late_device, another)] = first[node], late[node]
+        assert one != another and device == late_rank == late_device, done.stdout
 
 
 def test_a_step_ends_with_a_rank_that_dies(slurm, launch):
     """MPICH under PMI-2 leaves the other ranks waiting, so Slurm is asked to end them."""
     option, program = launch
-    task = '[ $SLURM_PROCID != 1 ] || { sleep 1; kill -KILL $$; } & exec "$0" --n 32 --iterations 1000000'
+    dies = f'{sys.executable} -c "$COMMUNICATES" && kill -KILL $$'
+    task = f'[ $SLURM_PROCID != 1 ] || {{ {dies}; }} & exec "$0" --n 32 --iterations 1000000'
     words = ["--offpath=mpi=openmpi"] if program == "fft3d" else ["--offpath=mpi=mpich", "--kill-on-bad-exit"]
-    done = slurm.run(
-        "srun", option, *words, "-N2", "-n4", "sh", "-c", task, slurm.program(program), limit_s=30
-    )
+    line = ["srun", option, *words, "-N2", "-n4", "sh", "-c", task, slurm.program(program)]
+    done = slurm.run(*line, COMMUNICATES=COMMUNICATES)
     assert done.returncode not in (0, 124) and "task 1: Killed" in done.stderr, done
-    assert eventually(slurm.clean, 10), slurm.shell(f"squeue; ps -ef; ls {slurm.room}/steps")
+    assert eventually(slurm.clean), slurm.shell(f"squeue; ps -ef; ls {slurm.room}/steps")
 
 
 def test_a_device_stays_until_the_last_task_of_its_node_ends(slurm):

@@ -4,5 +4,6 @@
 rank=${OMPI_COMM_WORLD_RANK:-$PMIX_RANK}
 export FIRST=$((rank > 0 && rank % NODE_PES == 0))
 exec unshare --uts sh -c 'hostname "$0"
-    [ "$FIRST" = 1 ] && "$DAEMON" --dir "$OFFPATH_DIR" --idle-exit 2 --log-level ${OFFPATH_DAEMON_LOG_LEVEL:-warn} --log-file "$OFFPATH_DIR/$0.log" &
+    # The launcher waits until nothing holds the output of its processes.
+    [ "$FIRST" = 1 ] && "$DAEMON" --dir "$OFFPATH_DIR" --idle-exit 60 --log-level ${OFFPATH_DAEMON_LOG_LEVEL:-warn} --log-file "$OFFPATH_DIR/$0.log" </dev/null >"$OFFPATH_DIR/$0.output.log" 2>&1 &
     exec "$@"' "node$((rank / NODE_PES))" "$@"

@@ -10,8 +10,12 @@ build=$1 pes=$2 program=$3
 shift 3
 . "$(dirname "$0")/../support/daemons.sh"
 
-# Daemons that PEs start end themselves.
-export OFFPATH_DIR=$dir OFFPATH_IDLE_EXIT=1
+# Daemons that PEs start end with this script. They must not end before their first PE attaches.
+at_end() {
+    local file
+    for file in "$dir"/*.pid; do [ -f "$file" ] && kill "$(cat "$file")" 2>/dev/null; done
+}
+export OFFPATH_DIR=$dir OFFPATH_IDLE_EXIT=60
 if [ "${ATTACH:-local}" = remote ]; then
     listen_options
     start_daemon "$dir" "$dir/daemon.log" "${listen[@]}"

@@ -35,7 +35,7 @@ second_machine() {
     done
     ip addr add "$network.1/24" dev v0
     "${on_second[@]}" ip addr add "$network.2/24" dev v0
-    for _ in $(seq 100); do
+    for _ in $(seq 1500); do
         [ "$(cat /sys/class/net/v0/operstate) $("${on_second[@]}" cat /sys/class/net/v0/operstate)" = "up up" ] && return
         sleep 0.02
     done

@@ -64,6 +64,10 @@ job() {
 offloaded() {
     grep -Eq '^offpath: (offloaded|the device carried|one-sided:) [1-9]' "$log"
 }
+# Whether the daemon of $daemon0 has run schedules. The command of either version reads what it shows.
+exchanges() {
+    "$new/bin/offpath" top --prometheus | grep -q "^offpath_proxy_schedules_run_total{.*process=\"$(cat "$daemon0"/*.pid)\".* [1-9][0-9]"
+}
 # Somebody names both versions: those of libraries and daemons, or those of a file's format.
 names_both() {
     grep -Eq "version ${versions[0]}\b.*version ${versions[1]}\b|version ${versions[1]}\b.*version ${versions[0]}\b" "$@"
@@ -125,11 +129,12 @@ daemon_of "$old" 0
 daemon0=$here/0 daemon1=$here/0
 job "$old" "$old" "$new/bin/fft3d" --n 64 --iterations 150 --json "$here/with.json" &
 running=$!
-for _ in $(seq 200); do
-    grep -q 'rank 1 of job' "$here/0.log" && break
-    sleep 0.05
+# The restart comes once the job exchanges data.
+for _ in $(seq 300); do
+    exchanges && break
+    sleep 0.1
 done
-sleep 0.5
+exchanges || wrong "the job does not begin to exchange data"
 "$new/bin/offpath" control restart --dir "$here/0" --daemon "$new/bin/offpathd" >"$here/restart.log" 2>&1 || wrong "the restart failed: $(cat "$here/restart.log")"
 kill -0 "$running" 2>/dev/null || wrong "the job ended before the restart did"
 wait "$running" || wrong "the running job ended with $?"

@@ -147,7 +147,7 @@ OFFPATH_API int test_meet(const void* arguments, size_t argument_bytes, void* co
     const std::string paths = text(arguments, argument_bytes);
     const std::string mine = paths.substr(0, paths.find(' ')), other = paths.substr(paths.find(' ') + 1);
     close(open(mine.c_str(), O_WRONLY | O_CREAT, 0600));
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 10000; ++i) {
         if (access(other.c_str(), F_OK) == 0) return 0;
         sleep_ms(5);
     }
