@@ -65,7 +65,8 @@ Status offpath_context::start(offpath_team& team, const RegisteredSchedule& sche
     made->used.assign(used.begin(), used.end());
     for (std::size_t i = 0; i < std::min(used.size(), buffers.size()); ++i)
         if (buffers[i].region == 0) huge_pages.used(used[i].begin, used[i].end);
-    if (schedule.shared_bytes > 0) {
+    // A remote device cannot see which parts this process has made.
+    if (schedule.shared_bytes > 0 && attachment.link == nullptr) {
         const auto at = [&](const schedule::BufferRef& place) {
             return reinterpret_cast<std::byte*>(used[place.slot].begin + place.offset);
         };
