@@ -1,4 +1,5 @@
 // Proxies that fall silent without a broken connection.
+#include "../transport/forwarding.h"
 #include "bare_proxy.h"
 #include "windows.h"
 #include "world.h"
@@ -402,15 +403,14 @@ TEST_F(JobsBeats, AProxyThatAsksAndNeverAnswersIsLost) {
 }
 
 // The connection to the other proxies can be cut. Then all connections are lost, and no new one can be made.
-class Cuttable final : public transport::Transport {
+class Cuttable final : public transport::Forwarding<> {
   public:
-    explicit Cuttable(std::unique_ptr<transport::Transport> inner) : inner_(std::move(inner)) {}
+    using Forwarding::Forwarding;
     void cut() { cut_ = true; }
     void mend() { cut_ = false; }
     std::size_t connected() const { return endpoints_.size(); }
 
     void set_handler(transport::Handler* handler) override { inner_->set_handler(handler_ = handler); }
-    std::vector<std::byte> address() const override { return inner_->address(); }
     Status connect(std::span<const std::byte> address, transport::Endpoint** endpoint) override {
         if (cut_) return Status::unavailable;
         const Status status = inner_->connect(address, endpoint);
@@ -426,14 +426,6 @@ class Cuttable final : public transport::Transport {
                 std::span<const std::byte> payload) override {
         return told_.contains(&endpoint) ? Status::peer_lost : inner_->post(endpoint, header, payload);
     }
-    Status send(transport::Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
-                std::size_t bytes, Completion* completion) override {
-        return inner_->send(endpoint, header, payload, bytes, completion);
-    }
-    Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override {
-        return inner_->fetch(rendezvous, destination, bytes, completion);
-    }
-    void discard(void* rendezvous) override { inner_->discard(rendezvous); }
     unsigned progress() override {
         unsigned events = inner_->progress();
         const auto all = endpoints_;
@@ -444,12 +436,8 @@ class Cuttable final : public transport::Transport {
         }
         return events;
     }
-    int event_fd() const override { return inner_->event_fd(); }
-    Status arm() override { return inner_->arm(); }
-    std::string describe() const override { return inner_->describe(); }
 
   private:
-    std::unique_ptr<transport::Transport> inner_;
     transport::Handler* handler_ = nullptr;
     std::set<transport::Endpoint*> endpoints_, told_;
     bool cut_ = false;

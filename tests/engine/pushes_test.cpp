@@ -1,4 +1,5 @@
 // On a byte stream, what steers waits behind the bulk that is in flight. So little of it is.
+#include "../transport/forwarding.h"
 #include "world.h"
 
 #include <gtest/gtest.h>
@@ -7,38 +8,17 @@ namespace offpath::testing {
 namespace {
 
 // The loopback as a byte stream that stands: it pushes, and its large sends never complete.
-class Stream final : public transport::Transport {
+class Stream final : public transport::Forwarding<> {
   public:
-    explicit Stream(std::unique_ptr<transport::Transport> inner) : inner_(std::move(inner)) {}
+    using Forwarding::Forwarding;
     std::size_t in_flight = 0;
 
-    void set_handler(transport::Handler* handler) override { inner_->set_handler(handler); }
-    std::vector<std::byte> address() const override { return inner_->address(); }
-    Status connect(std::span<const std::byte> address, transport::Endpoint** endpoint) override {
-        return inner_->connect(address, endpoint);
-    }
-    void disconnect(transport::Endpoint* endpoint) override { inner_->disconnect(endpoint); }
-    Status post(transport::Endpoint& endpoint, std::span<const std::byte> header,
-                std::span<const std::byte> payload) override {
-        return inner_->post(endpoint, header, payload);
-    }
     Status send(transport::Endpoint&, std::span<const std::byte>, const void*, std::size_t,
                 Completion*) override {
         ++in_flight;
         return Status::in_progress;
     }
     std::size_t push_bytes(transport::Endpoint&) override { return 4096; }
-    Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override {
-        return inner_->fetch(rendezvous, destination, bytes, completion);
-    }
-    void discard(void* rendezvous) override { inner_->discard(rendezvous); }
-    unsigned progress() override { return inner_->progress(); }
-    int event_fd() const override { return inner_->event_fd(); }
-    Status arm() override { return inner_->arm(); }
-    std::string describe() const override { return inner_->describe(); }
-
-  private:
-    std::unique_ptr<transport::Transport> inner_;
 };
 
 TEST(Pushes, AtMostTwoPiecesOfATransferAreInFlight) {

@@ -2,6 +2,7 @@
 // over a clock, random numbers and a network that the test provides. Equal seeds give equal traces, byte for
 // byte. A trace has all messages between the engines in their order, and all ends of operations with their
 // times.
+#include "../transport/forwarding.h"
 #include "collectives/collectives.h"
 #include "engine/schedules/plan.h"
 #include "windows.h"
@@ -25,18 +26,15 @@ class VirtualClock final : public Clock {
 };
 
 // Records the messages that are sent.
-class Recorder final : public transport::Transport {
+class Recorder final : public transport::Forwarding<> {
   public:
     Recorder(std::unique_ptr<transport::Transport> inner, std::uint32_t proxy, std::string& trace)
-        : inner_(std::move(inner)), proxy_(proxy), trace_(trace) {}
+        : Forwarding(std::move(inner)), proxy_(proxy), trace_(trace) {}
 
-    void set_handler(transport::Handler* handler) override { inner_->set_handler(handler); }
-    std::vector<std::byte> address() const override { return inner_->address(); }
     Status connect(std::span<const std::byte> address, transport::Endpoint** endpoint) override {
         note("connect", {});  // an address of the loopback names its hub in this process
         return inner_->connect(address, endpoint);
     }
-    void disconnect(transport::Endpoint* endpoint) override { inner_->disconnect(endpoint); }
     Status post(transport::Endpoint& endpoint, std::span<const std::byte> header,
                 std::span<const std::byte> payload) override {
         note("post", header, payload);
@@ -51,11 +49,6 @@ class Recorder final : public transport::Transport {
         note("fetch", {});
         return inner_->fetch(rendezvous, destination, bytes, completion);
     }
-    void discard(void* rendezvous) override { inner_->discard(rendezvous); }
-    unsigned progress() override { return inner_->progress(); }
-    int event_fd() const override { return inner_->event_fd(); }
-    Status arm() override { return inner_->arm(); }
-    std::string describe() const override { return inner_->describe(); }
 
   private:
     void note(const char* what, std::span<const std::byte> header, std::span<const std::byte> payload = {}) {
@@ -64,7 +57,6 @@ class Recorder final : public transport::Transport {
             trace_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
         trace_ += '\n';
     }
-    std::unique_ptr<transport::Transport> inner_;
     const std::uint32_t proxy_;
     std::string& trace_;
 };

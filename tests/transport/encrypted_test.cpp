@@ -1,5 +1,6 @@
 // The encrypting transport on a network on which somebody reads, changes, repeats, drops and invents
 // messages.
+#include "forwarding.h"
 #include "harness.h"
 
 #include "transport/encrypted/cipher.h"
@@ -26,39 +27,25 @@ struct Wire {
 };
 
 // A transport whose messages somebody can read and change.
-class Tapped final : public Transport {
+class Tapped final : public Forwarding<> {
   public:
-    explicit Tapped(std::unique_ptr<Transport> below) : below_(std::move(below)) {}
+    using Forwarding::Forwarding;
     std::function<void(Wire&)> tap;
 
-    void set_handler(Handler* handler) override { below_->set_handler(handler); }
-    Bytes address() const override { return below_->address(); }
-    Status connect(std::span<const std::byte> address, Endpoint** endpoint) override {
-        return below_->connect(address, endpoint);
-    }
-    void disconnect(Endpoint* endpoint) override { below_->disconnect(endpoint); }
     Status post(Endpoint& endpoint, std::span<const std::byte> header,
                 std::span<const std::byte> payload) override {
         const Wire wire = passed(header, payload);
         Status status = Status::ok;
         for (int i = 0; i < wire.copies && status == Status::ok; ++i)
-            status = below_->post(endpoint, wire.header, wire.payload);
+            status = inner_->post(endpoint, wire.header, wire.payload);
         return status;
     }
     Status send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload, std::size_t bytes,
                 Completion* completion) override {
         kept_.push_back(passed(header, {static_cast<const std::byte*>(payload), bytes}));
         const Wire& wire = kept_.back();
-        return below_->send(endpoint, wire.header, wire.payload.data(), wire.payload.size(), completion);
+        return inner_->send(endpoint, wire.header, wire.payload.data(), wire.payload.size(), completion);
     }
-    Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override {
-        return below_->fetch(rendezvous, destination, bytes, completion);
-    }
-    void discard(void* rendezvous) override { below_->discard(rendezvous); }
-    unsigned progress() override { return below_->progress(); }
-    int event_fd() const override { return below_->event_fd(); }
-    Status arm() override { return below_->arm(); }
-    std::string describe() const override { return "tapped"; }
 
   private:
     Wire passed(std::span<const std::byte> header, std::span<const std::byte> payload) const {
@@ -66,7 +53,6 @@ class Tapped final : public Transport {
         if (tap) tap(wire);
         return wire;
     }
-    std::unique_ptr<Transport> below_;
     std::deque<Wire> kept_;
 };
 
