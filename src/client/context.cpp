@@ -64,7 +64,7 @@ Status offpath_context::start(offpath_team& team, const RegisteredSchedule& sche
     made->owned = std::move(owned);
     made->used.assign(used.begin(), used.end());
     for (std::size_t i = 0; i < std::min(used.size(), buffers.size()); ++i)
-        if (buffers[i].region == 0) huge_pages.used(used[i].begin, used[i].end);
+        if (buffers[i].region == 0) made->large |= huge_pages.used(used[i].begin, used[i].end);
     // A remote device cannot see which parts this process has made.
     if (schedule.shared_bytes > 0 && attachment.link == nullptr) {
         const auto at = [&](const schedule::BufferRef& place) {
@@ -144,7 +144,7 @@ bool offpath_context::help(offpath_request& request) {
         auto guard = lock();
         if (requests.help(request)) return true;
     }
-    return make_huge_page(request);
+    return request.large && make_huge_page(request);
 }
 
 bool offpath_context::make_huge_page(const offpath_request& request) {

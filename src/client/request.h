@@ -45,8 +45,8 @@ struct offpath_request {
         std::byte* to = nullptr;
         const std::byte* from = nullptr;
         std::uint64_t bytes = 0;
-        friend bool operator==(const SharedCopy&, const SharedCopy&) = default;
     } shared;
+    bool large = false;  // it uses memory that may be moved into huge pages
     // The memory that the operation uses, for mem_deregister. Empty: any memory.
     struct Used {
         std::uintptr_t begin = 0, end = 0;

@@ -1,7 +1,7 @@
 // HugePages: has the kernel put buffers that another process copies again and again into huge pages. The
 // kernel looks up each page of such a copy, so with huge pages a copy takes little more than half the time.
-// The kernel moves the data, which takes about 0.4 ms a MiB. So the owner of the buffers calls step() while
-// it waits.
+// The kernel moves the data, which takes about 0.4 ms a MiB. So the owner of the buffers has it done while it
+// waits: it asks for the next page, makes it, and reports what has become of it.
 //
 // Programs see no difference, and nothing happens to memory or systems for which huge pages were switched off
 // (madvise(2), MADV_COLLAPSE; PR_SET_THP_DISABLE in prctl(2); admin-guide/mm/transhuge in the kernel's
@@ -21,9 +21,11 @@ class HugePages {
     // The size of this system's huge pages; 0: it has none, or its operator does not want them.
     static std::size_t system_page();
 
-    // An operation uses the buffer from now on.
-    void used(std::uintptr_t begin, std::uintptr_t end) {
-        if (page_ != 0 && end - begin >= page_) count(begin, end);
+    // An operation uses the buffer from now on. Returns whether next() may have a page of it.
+    bool used(std::uintptr_t begin, std::uintptr_t end) {
+        if (page_ == 0 || end - begin < page_) return false;
+        count(begin, end);
+        return true;
     }
     // The next page of a buffer that was used more than once; 0: there is none to make.
     std::uintptr_t next(std::uintptr_t begin, std::uintptr_t end) {

@@ -47,11 +47,11 @@ void Backoff::pause(offpath_request_h device) {
             pause_cpu();
         return;
     }
-    // A device that has not copied this rank's own block yet leaves it to the rank.
-    if (device != nullptr) offpath_request_wait_for(device, 0);
     let_host_progress();
     const std::uint64_t waited = waited_ns();
     if (waited < yield_until_ns || outstanding.moved_by_host != 0) {
+        // The rank copies a part of its own block if its device has not come to it.
+        if (device != nullptr) offpath_request_wait_for(device, 0);
         sched_yield();
     } else if (device != nullptr) {
         offpath_request_wait_for(device, std::clamp(waited / share_until_host_progress, shortest_sleep_ns,

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr unsigned most_rounds_without_copy = 16;
 // On a byte stream, small messages wait behind what is in flight. One piece leaves while the next is read.
-constexpr std::uint32_t pushes_in_flight = 2;
+constexpr std::uint32_t most_pushes = 2;
 
 }  // namespace
 
@@ -106,10 +106,13 @@ void Mover::begin(SendTransfer& transfer) {
         partner->partner = &transfer;
     }
     std::uint64_t most = config_.chunk_bytes;
+    transfer.most_pieces = config_.chunks_in_flight;
     if (!transfer.local && transfer.peer != nullptr && peers_.connect(*transfer.peer)) {
         const std::size_t push = transport_.push_bytes(*transfer.peer->endpoint());
-        if (push > 0) most = std::min<std::uint64_t>(most, push);
-        transfer.pushes = push > 0;
+        if (push > 0) {
+            most = std::min<std::uint64_t>(most, push);
+            transfer.most_pieces = std::min(transfer.most_pieces, most_pushes);
+        }
     }
     transfer.chunk_limit = static_cast<std::uint32_t>(
         transfer.chunk_limit == 0 ? most : std::min<std::uint64_t>(transfer.chunk_limit, most));
@@ -203,9 +206,7 @@ bool Mover::pump(SendTransfer& transfer) {
         if (transfer.pieces == 0) send_over(transfer);
         return true;
     }
-    if (transfer.pieces >=
-        (transfer.pushes ? std::min(pushes_in_flight, config_.chunks_in_flight) : config_.chunks_in_flight))
-        return false;
+    if (transfer.pieces >= transfer.most_pieces) return false;
     if (transfer.parts != nullptr && transfer.taken == 0 && !take_part(transfer)) {
         if (transfer.pieces == 0) send_over(transfer);
         return true;

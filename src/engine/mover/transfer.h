@@ -124,13 +124,12 @@ struct SendTransfer : Transfer {
     Peer* peer = nullptr;
     std::uint64_t remote_token = 0;
     std::uint64_t next = 0;  // first byte of the next piece
-    std::uint32_t chunk_limit = 0;
+    std::uint32_t chunk_limit = 0, most_pieces = 0;
     bool begun = false;
     bool queued = false;
     // The owners at both ends tell each other of failures. A receiver that is gone sends a message of its
     // own, and the receiver is not told that the rest will not come.
     bool ends_are_told = false;
-    bool pushes = false;              // over a byte stream
     bool may_be_cut = false;          // the receiver may accept fewer bytes without error
     bool awaits_end = false;          // not over before the receiver's proxy says so (Kind::finished)
     bool ended = false;               // it has said so
