@@ -107,6 +107,7 @@ control::BufferRange offpath_context::resolve(const void* address, std::uint64_t
 Status offpath_context::test(offpath_request& request) {
     if (const Status seen = request.seen(); seen != Status::in_progress) return seen;
     if (requests.pending(request)) {
+        send_bundles();
         // A program that only tests, and never waits, must notice a lost proxy too.
         if ((idle_tests_.fetch_add(1, std::memory_order_relaxed) & 31) != 31 || !lost())
             return Status::in_progress;
@@ -119,6 +120,7 @@ Status offpath_context::wait(offpath_request& request) {
     if (const Status seen = request.seen(); seen != Status::in_progress) return seen;
     if (!requests.pending(request)) return take(request);
     const trace::Span waiting(trace::Kind::wait);
+    send_bundles();
     spin(request);
     while (requests.pending(request))
         if (!help(request)) sleep_while_pending(request, requests.may_help(request) ? help_ns : sleep_ns);
@@ -127,6 +129,7 @@ Status offpath_context::wait(offpath_request& request) {
 
 Status offpath_context::wait_for(offpath_request& request, std::uint64_t limit_ns) {
     if (const Status seen = request.seen(); seen != Status::in_progress) return seen;
+    send_bundles();
     const std::uint64_t end_ns = now_ns() + std::min(limit_ns, std::uint64_t{1} << 62);
     for (std::uint64_t now = now_ns(); requests.pending(request); now = now_ns()) {
         const bool helped = help(request);
@@ -135,6 +138,13 @@ Status offpath_context::wait_for(offpath_request& request, std::uint64_t limit_n
         sleep_while_pending(request, std::min(sleep_ns, end_ns - now));
     }
     return take(request);
+}
+
+// Another rank may do what is waited for only when it has seen them.
+void offpath_context::send_bundles() {
+    if (direct == nullptr || !direct->has_bundles()) return;
+    auto guard = lock();
+    direct->send_bundles();
 }
 
 // Under the lock, so that no other thread takes the completion meanwhile and gives the slot to a new

@@ -165,6 +165,7 @@ struct offpath_context {
     // Multiplies the spin time, because an answer takes a network round trip.
     static constexpr std::uint64_t direct_spins = 3;
     bool sleep_direct();
+    void send_bundles();
     void spin(offpath_request& request);
     bool help(offpath_request& request);
     bool make_huge_page(const offpath_request& request);

@@ -152,9 +152,10 @@ bool offpath_context::sleep_direct() {
 void offpath::client::wait_for_direct(offpath_window& window, std::uint32_t target) {
     offpath_context& context = *window.context;
     if (context.direct == nullptr) return;
+    std::uint64_t end = 0;
     const auto busy = [&] {
-        return target == OFFPATH_ALL_TARGETS ? context.direct->busy()
-                                             : context.direct->busy(window.team->job_ranks[target]);
+        return target == OFFPATH_ALL_TARGETS ? context.direct->busy(end)
+                                             : context.direct->busy(window.team->job_ranks[target], end);
     };
     {
         auto guard = context.lock();
@@ -163,6 +164,7 @@ void offpath::client::wait_for_direct(offpath_window& window, std::uint32_t targ
         } else {
             context.direct->waited(window.team->job_ranks[target]);
         }
+        end = context.direct->next_order();
         if (!busy()) return;
     }
     context.wait_direct([&] { return !busy(); });

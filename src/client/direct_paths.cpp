@@ -82,13 +82,13 @@ void DirectPaths::say(Path& path, const control::Message& message) {
     (void)transport_->post(*path.endpoint, direct::bytes_of(header), control::encode_message(message));
 }
 
-bool DirectPaths::busy(std::uint32_t rank) const {
+bool DirectPaths::busy(std::uint32_t rank, std::uint64_t end) const {
     const auto known = by_proxy_.find(homes_[rank].proxy);
-    return known != by_proxy_.end() && !known->second->pending.empty();
+    return known != by_proxy_.end() && known->second->owes_before(end);
 }
 
-bool DirectPaths::busy() const {
-    return std::any_of(paths_.begin(), paths_.end(), [](const auto& path) { return !path->pending.empty(); });
+bool DirectPaths::busy(std::uint64_t end) const {
+    return std::ranges::any_of(paths_, [end](const auto& path) { return path->owes_before(end); });
 }
 
 void DirectPaths::waited(std::uint32_t rank) {
@@ -105,11 +105,16 @@ void DirectPaths::waited() {
     }
 }
 
+void DirectPaths::send_bundles() {
+    for (const auto& path : paths_)
+        send_bundle(*path);
+}
+
 void DirectPaths::add(Path& path, direct::Request& request, const Asker& asker) {
     request.kind = direct::Kind::request;
     request.token = path.token;
     request.number = std::uint64_t{path.index} << index_shift | path.numbers++;
-    path.pending.push_back({request.number, asker});
+    path.pending.push_back({request.number, orders_++, asker});
     path.awaited_bytes += asker.result_bytes;
     path.in_a_row = asker.outcome != nullptr ? 0 : path.in_a_row + 1;
 }
@@ -128,15 +133,19 @@ void DirectPaths::ask_with_others(Path& path, direct::Request request, std::span
         send_bundle(path);
     add(path, request, asker);
     direct::append(path.bundle, request, operands);
-    ++path.bundled;
+    if (path.bundled++ == 0) bundles_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void DirectPaths::send_bundle(Path& path) {
     if (path.bundled == 0) return;
     const direct::Bundle header{direct::Kind::requests, path.bundled};
     (void)transport_->post(*path.endpoint, direct::bytes_of(header), path.bundle);
+    drop_bundle(path);
+}
+
+void DirectPaths::drop_bundle(Path& path) {
     path.bundle.clear();
-    path.bundled = 0;
+    if (std::exchange(path.bundled, 0) > 0) bundles_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool DirectPaths::has_room(Path& path) {
@@ -245,8 +254,7 @@ void DirectPaths::close(Path& path) {
     path.state = Path::State::closed;
     transport_->disconnect(path.endpoint);
     path.endpoint = nullptr;
-    path.bundle.clear();
-    path.bundled = 0;
+    drop_bundle(path);
     path.awaited_bytes = 0;
     std::deque<Path::Pending> pending;
     pending.swap(path.pending);
@@ -258,7 +266,7 @@ void DirectPaths::look(std::uint64_t now_ns, std::uint64_t limit_ns) {
     const std::uint64_t passed_ns = std::min(now_ns - looked_ns_, limit_ns / 4);
     looked_ns_ = now_ns;
     for (const auto& path : paths_) {
-        if (path->pending.empty()) {
+        if (path->pending.size() <= path->bundled) {  // it was asked nothing yet
             path->looked_number = Path::none;
             continue;
         }

@@ -12,6 +12,7 @@
 #include "rma/direct.h"
 #include "transport/transport.h"
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -52,7 +53,7 @@ class DirectPaths final : transport::Handler {
         control::Nonce challenge{}, nonce{};
         std::uint64_t token = 0, numbers = 0;
         struct Pending {
-            std::uint64_t number = 0;
+            std::uint64_t number = 0, order = 0;  // on this path, and among the requests of all paths
             Asker asker;
         };
         std::deque<Pending> pending;
@@ -63,6 +64,7 @@ class DirectPaths final : transport::Handler {
         static constexpr std::uint64_t none = UINT64_MAX;
         std::uint64_t looked_number = none;  // the oldest request at the last look()
         std::uint64_t silent_ns = 0;         // how long that request has waited since
+        bool owes_before(std::uint64_t end) const { return !pending.empty() && pending.front().order < end; }
     };
 
     DirectPaths(std::uint64_t job_high, std::uint64_t job_low, std::uint32_t rank, std::vector<Home> homes);
@@ -73,12 +75,18 @@ class DirectPaths final : transport::Handler {
     // The open path to the proxy of this rank of the job. Null: it is not open, in which case opening begins,
     // or it is impossible, or both ranks have the same proxy.
     Path* open_path(std::uint32_t rank);
-    // Whether requests to that proxy, or to any, are outstanding.
-    bool busy(std::uint32_t rank) const;
-    bool busy() const;
+    // Whether requests to that proxy, or to any, are outstanding that were made before `end`. A caller does
+    // not wait for what other threads ask meanwhile: that may be in a bundle, which they send later.
+    bool busy(std::uint32_t rank, std::uint64_t end) const;
+    bool busy(std::uint64_t end) const;
+    std::uint64_t next_order() const { return orders_; }
     // A caller waits for answers of that proxy, or of any. Bundled requests are sent.
     void waited(std::uint32_t rank);
     void waited();
+    // A caller waits for something else, which may depend on them.
+    void send_bundles();
+    // Threads: any.
+    bool has_bundles() const { return bundles_.load(std::memory_order_relaxed) > 0; }
     // Sends a request. Its kind, token and number are filled in here.
     void ask(Path& path, rma::direct::Request request, std::span<const std::byte> operands,
              const Asker& asker);
@@ -111,8 +119,9 @@ class DirectPaths final : transport::Handler {
 
     Path* make_path(const Home& home, std::uint32_t rank);
     void on_handshake(Path& path, std::span<const std::byte> payload);
-    static void add(Path& path, rma::direct::Request& request, const Asker& asker);
+    void add(Path& path, rma::direct::Request& request, const Asker& asker);
     void send_bundle(Path& path);
+    void drop_bundle(Path& path);
     void on_answer(const rma::direct::Answer& answer, std::span<const std::byte> result);
     void on_answers(const rma::direct::Bundle& bundle, std::span<const std::byte> payload);
     void say(Path& path, const control::Message& message);
@@ -124,6 +133,8 @@ class DirectPaths final : transport::Handler {
     std::vector<Home> homes_;  // by rank
     std::unique_ptr<transport::Transport> transport_;
     bool unusable_ = false;
+    std::uint64_t orders_ = 0;
+    std::atomic<std::uint32_t> bundles_{0};  // paths that have one
     std::uint64_t looked_ns_ = 0;
     std::vector<std::unique_ptr<Path>> paths_;
     std::unordered_map<std::uint64_t, Path*> by_proxy_;

@@ -3,6 +3,7 @@
 #include "direct_fixture.h"
 
 #include <numeric>
+#include <thread>
 #include <vector>
 
 namespace offpath::test {
@@ -290,6 +291,69 @@ TEST_F(Direct, ALockThatIsHeldIsRefusedAtOnce) {
         }
         f.finish();
     });
+}
+
+// The short way is open, and small operations have been many. So the next ones wait to travel together.
+void make_many(const Fixture& f) {
+    f.open(1);
+    Batch(f, 64, 8).put();
+    f.flush();
+}
+
+// What the other rank waits for may be in a bundle.
+TEST_F(Direct, AWaitSendsWhatWaitsToTravelTogether) {
+    for (const bool tests : {false, true})
+        on_two_proxies(2, [tests](const Rank& me) {
+            Fixture f(me);
+            offpath_request_h request = nullptr;
+            if (me.rank == 0) {
+                make_many(f);
+                Batch batch(f, 6, 8);
+                std::ranges::fill(batch.data, std::byte{7});
+                batch.put();
+            } else {
+                const volatile std::byte* const last = static_cast<std::byte*>(f.base) + base_offset + 47;
+                for (const double begin = now(); *last != std::byte{7}; usleep(100))
+                    require(now() - begin < 30, "what was put does not come");
+            }
+            expect(offpath_ibarrier(me.world(f.context), &request), OFFPATH_OK, "barrier");
+            while (tests && offpath_request_test(request) == OFFPATH_IN_PROGRESS)
+                usleep(100);
+            expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+            offpath_request_free(request);
+            f.flush();
+            f.finish();
+        });
+}
+
+// Another thread starts operations while a flush waits, and waits for its end before it flushes itself.
+TEST_F(Direct, AFlushDoesNotWaitForWhatOtherThreadsStartMeanwhile) {
+    on_two_proxies(
+        2,
+        [](const Rank& me) {
+            Fixture f(me);
+            if (me.rank == 0) {
+                make_many(f);
+                Batch batch(f, 6, 8);
+                const pid_t daemon = daemon_of(me);
+                stop(daemon);
+                batch.put();
+                std::atomic<bool> flushes = false;
+                std::thread other([&] {
+                    flushes = true;
+                    f.flush();
+                });
+                while (!flushes)
+                    usleep(100);
+                usleep(50'000);
+                batch.put();
+                require(kill(daemon, SIGCONT) == 0, "continue");
+                other.join();
+                f.flush();
+            }
+            f.finish();
+        },
+        OFFPATH_THREADS_MULTIPLE);
 }
 
 TEST_F(Direct, BatchesEndWithTheProxy) {
