@@ -76,7 +76,7 @@ std::uint64_t Pacer::pace_after(const StreamSample& sample) {
         return pace_;
     }
     const std::uint64_t fastest = *std::ranges::max_element(rates_);
-    if (fastest > 0) pace_ = fastest + fastest / 4;
+    if (fastest > 0) pace_ = std::max(fastest + fastest / 4, slowest_pace);
     return pace_;
 }
 

@@ -4,7 +4,9 @@
 // of other sockets wait behind them, and with them those that steer: at 1 Gbit/s, 1 MiB takes 8 ms. A socket
 // whose data stand in a queue for more than a millisecond is therefore held to a little more than its network
 // delivers. The queue then shrinks to about a millisecond, and the link stays busy. A pace that has become
-// too slow grows by a quarter at each look, until it is gone.
+// too slow grows by a quarter at each look, until it is gone. A peer that gets no core takes nothing for a
+// while, which says little about the network. So no pace is below slowest_pace: nobody looks at a connection
+// whose last data are in the kernel, and they must not stay there for seconds.
 //
 // Threads: one.
 #pragma once
@@ -18,6 +20,7 @@
 namespace offpath::transport {
 
 constexpr std::uint64_t no_pace = UINT64_MAX;
+constexpr std::uint64_t slowest_pace = 12'500'000;  // 100 Mbit/s
 
 // What the kernel knows of a connection (TCP_INFO).
 struct StreamSample {
