@@ -7,12 +7,12 @@ import pytest
 from conftest import environment
 from offpath.errors import OffpathError
 
-# Each command would measure for longer than the test waits.
+# Each command would measure for longer than the test waits, or fail for want of a daemon.
 LONG = {
-    "offpath-bench-mpi": ["latency", "--op", "ibcast", "--bytes", "64M", "--iterations", "10000"],
+    "offpath-bench-mpi": ["latency", "--op", "alltoall", "--bytes", "64M", "--iterations", "100000"],
     "fft3d": ["--n", "128", "--iterations", "10000"],
     "ring-hpl": ["--n", "20000"],
-    "bspmm": ["--iterations", "100000"],
+    "bspmm": ["--variant", "mpi-rma", "--iterations", "100000"],
     "offpath-bench-osu": ["--test", "allgather", "--seconds", "60"],
     "offpath-bench-primitives": ["--seconds", "60"],
     "offpath-bench-shmem": ["--seconds", "60"],

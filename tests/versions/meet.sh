@@ -127,14 +127,15 @@ done
 meeting "a newer daemon replaces an older one under a running job"
 daemon_of "$old" 0
 daemon0=$here/0 daemon1=$here/0
-job "$old" "$old" "$new/bin/fft3d" --n 64 --iterations 150 --json "$here/with.json" &
+job "$old" "$old" "$new/bin/fft3d" --n 64 --iterations 300 --json "$here/with.json" &
 running=$!
 # The restart comes once the job exchanges data.
+begun=0
 for _ in $(seq 300); do
-    exchanges && break
+    exchanges && begun=1 && break
     sleep 0.1
 done
-exchanges || wrong "the job does not begin to exchange data"
+[ "$begun" -eq 1 ] || wrong "the job does not begin to exchange data"
 "$new/bin/offpath" control restart --dir "$here/0" --daemon "$new/bin/offpathd" >"$here/restart.log" 2>&1 || wrong "the restart failed: $(cat "$here/restart.log")"
 kill -0 "$running" 2>/dev/null || wrong "the job ended before the restart did"
 wait "$running" || wrong "the running job ended with $?"
