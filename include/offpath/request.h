@@ -28,9 +28,9 @@ OFFPATH_API offpath_status_t offpath_request_test(offpath_request_h request);
 OFFPATH_API offpath_status_t offpath_request_wait(offpath_request_h request);
 
 /* As offpath_request_wait, but does not spin and sleeps for at most `nanoseconds`; then it returns
- * OFFPATH_IN_PROGRESS. 0 is a test. In both, the caller may copy up to 128 KiB of the block that stays with
- * its rank, or move a part of the buffers into a huge page (less than 1 ms). For callers that must progress
- * something else meanwhile. */
+ * OFFPATH_IN_PROGRESS. 0: does not sleep. In both, the caller may first copy up to 128 KiB of the block that
+ * stays with its rank, or move 2 MiB of its buffers into a huge page (about 1 ms, up to 5 ms where the system
+ * must first find the memory). For callers that must progress something else meanwhile. */
 OFFPATH_API offpath_status_t offpath_request_wait_for(offpath_request_h request, uint64_t nanoseconds);
 
 /* Gives source, tag and size of the message that offpath_recv_offload or offpath_message_recv received.
