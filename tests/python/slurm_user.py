@@ -18,8 +18,10 @@ from offpath.lab.network import node_name
 from slurm_cluster import NODES
 
 TOOLS = ("slurmctld", "slurmd", "srun", "sbatch", "munged")
-# Messages of the tests are small. Ranks may be root, and use the lab's network.
+# Messages of the tests are small. Ranks may be root, and use the lab's network. Slurm 22.05 may let a rank
+# leave MPI_Init while another one is at its first fence, unless all its fences are rings (docs/slurm.md).
 SETTINGS = {
+    "SLURM_PMIX_FENCE": "ring",
     "OFFPATH_MIN_BYTES": "0",
     "OMPI_MCA_btl_tcp_if_include": "v0",
     "UCX_NET_DEVICES": "v0",
