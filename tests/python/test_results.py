@@ -9,7 +9,7 @@ from offpath.errors import OffpathError
 
 # Each command would measure for longer than the test waits, or fail for want of a daemon.
 LONG = {
-    "offpath-bench-mpi": ["latency", "--op", "alltoall", "--bytes", "64M", "--iterations", "100000"],
+    "offpath-bench-mpi": ["latency", "--op", "ialltoall", "--bytes", "64M", "--iterations", "100000"],
     "fft3d": ["--n", "128", "--iterations", "10000"],
     "ring-hpl": ["--n", "20000"],
     "bspmm": ["--variant", "mpi-rma", "--iterations", "100000"],
