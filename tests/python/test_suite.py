@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 
@@ -81,6 +83,12 @@ def test_a_test_leaves_no_process(run):
     )
     assert results["hangs"]["why"] == "took longer than 1 s"
     assert not traces(LONG)
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no debugger")
+def test_the_stacks_of_a_test_that_hangs_are_shown(run):
+    output = run[0].stdout.partition("-- hangs FAILED")[2].partition("\n-- ")[0]
+    assert re.search(r"suite: idle after (.*\n)+\d+ sleep\n(  .*\n)*  #\d .*nanosleep", output), output
 
 
 def test_the_cost_has_what_a_test_did_not_wait_for(run):

@@ -2,7 +2,8 @@
 
 The keeper is the parent of each process whose own parent ended (a child subreaper). So it knows the CPU time
 of the whole test, and it ends what the test left running. Each test gets an empty temporary directory, where
-MPI launchers put their sessions, too.
+MPI launchers put their sessions, too. After a part of its time limit, the keeper prints the stacks of a test
+that does nothing, since scripts have limits of their own, which end what hangs.
 """
 
 import contextlib
@@ -16,12 +17,14 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
+from suite import stacks
 from suite.case import Test
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 # What a test left running may still be ending, on a machine that is busy.
 _GRACE_S = 10.0
+_LOOK_AFTER = 0.3  # of the limit
 
 
 class _TimedOut(Exception):
@@ -57,8 +60,18 @@ def _run(test: Test, room: Path, log: Path) -> dict:
     if child == 0:
         _become(test, room, log)
     signal.signal(signal.SIGTERM, _end_all)
-    signal.signal(signal.SIGALRM, _raise_timed_out)
-    signal.setitimer(signal.ITIMER_REAL, test.limit_s)
+
+    def on_alarm(*_: object) -> None:
+        if time.monotonic() > begin + 0.95 * test.limit_s:
+            raise _TimedOut
+        if stacks.idle(descendants, min(1.0, 0.1 * test.limit_s)):
+            with log.open("a") as output:
+                print(f"suite: idle after {time.monotonic() - begin:.0f} s:", file=output)
+                stacks.show(descendants(), output)
+        signal.setitimer(signal.ITIMER_REAL, max(begin + test.limit_s - time.monotonic(), 0.1))
+
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, _LOOK_AFTER * test.limit_s)
     code, cpu_s = None, 0.0
     left: list[str] = []
     try:
@@ -87,7 +100,7 @@ def _run(test: Test, room: Path, log: Path) -> dict:
 def _become(test: Test, room: Path, log: Path) -> NoReturn:
     try:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.closerange(3, 256)
@@ -159,7 +172,3 @@ def _end_all(*_: object) -> NoReturn:
     for process in descendants():
         _kill(process)
     os._exit(1)
-
-
-def _raise_timed_out(*_: object) -> NoReturn:
-    raise _TimedOut
