@@ -75,7 +75,7 @@ void RequestTable::uncount(offpath_request& request, Status status) {
 
 bool RequestTable::help(offpath_request& request) {
     const offpath_request::SharedCopy& copy = request.shared;
-    if (copy.bytes == 0 || request.seen() != Status::in_progress || !pending(request)) return false;
+    if (copy.bytes == 0 || !pending(request)) return false;
     const shared_parts::Part part = shared_parts::take(channel_.completion(request.slot).parts, copy.bytes);
     if (part.bytes == 0) return false;
     // A program whose buffers overlap is wrong, but gets no worse result than from its proxy.

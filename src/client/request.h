@@ -72,9 +72,11 @@ class RequestTable {
     // Undoes start() when the command could not be posted.
     void undo(offpath_request* request);
 
-    // Whether the proxy has not completed it yet. One acquire load. Any thread.
+    // Whether the proxy has not completed it yet. If another thread has taken its completion, its slot may be
+    // the next operation's. Any thread.
     bool pending(const offpath_request& request) const {
-        return channel_.completion(request.slot).word.load(std::memory_order_acquire) == 0;
+        return request.seen() == Status::in_progress &&
+               channel_.completion(request.slot).word.load(std::memory_order_acquire) == 0;
     }
     // Makes a part of the request's shared copy, if there is one to make. Returns whether it has.
     bool help(offpath_request& request);
