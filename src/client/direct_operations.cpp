@@ -33,7 +33,7 @@ DirectPaths::Path* path_for(offpath_window& window, const WindowCall& call, bool
     if (context.direct == nullptr) return nullptr;
     const offpath_window::Target& target = window.targets[call.target];
     if (target.not_direct || loose_outstanding(window, call.target)) return nullptr;
-    if (target.watched > 0 && window.ordered(call.target)) return nullptr;
+    if (window.watched_before_fence(call.target)) return nullptr;
     if (target.watched_updates > 0 && is_update(call.kind)) return nullptr;
     DirectPaths::Path* const path = context.direct->open_path(window.team->job_ranks[call.target]);
     return path != nullptr && (waits || path->in_a_row < most_in_a_row) ? path : nullptr;

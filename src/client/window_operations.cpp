@@ -72,6 +72,7 @@ Status start(offpath_window& window, const WindowCall& call, const offpath_place
              offpath_request_h* request) {
     offpath_context& context = *window.context;
     auto guard = context.lock();
+    const std::uint64_t fence_calls = window.fence_calls;
     if (request == nullptr && place.segment_count == 0 && call.bytes > 0 && context.direct != nullptr &&
         start_directly(window, call))
         return Status::ok;
@@ -117,7 +118,8 @@ Status start(offpath_window& window, const WindowCall& call, const offpath_place
         if (made != nullptr) context.requests.undo(made);
         return status;
     }
-    window.fence_is_out(call.target);
+    // A fence that another thread has made during a wait above is for what comes after it.
+    if (window.fence_calls == fence_calls) window.fence_is_out(call.target);
     context.ring();
     ++context.operations;
     context.bytes += operands;
@@ -129,8 +131,7 @@ Status start(offpath_window& window, const WindowCall& call, const offpath_place
         made->window = &window;
         made->target = call.target;
         made->updates = is_update(call.kind);
-        ++window.watched;
-        ++window.targets[call.target].watched;
+        window.watch(call.target);
         if (made->updates) ++window.targets[call.target].watched_updates;
         *request = made;
     }

@@ -380,10 +380,12 @@ offpath_status_t offpath_window_fence(offpath_window_h window, uint32_t target) 
         return OFFPATH_ERR_INVALID;
     auto guard = window->context->lock();
     if (window->fenced.empty()) window->fenced.assign(window->team->size, window->fences);
+    ++window->fence_calls;
     if (target == OFFPATH_ALL_TARGETS) {
         ++window->fences;
     } else {
         window->fenced[target] = window->fences - 1;
+        window->targets[target].watched_fenced = true;
     }
     return OFFPATH_OK;
 } catch (...) {

@@ -28,6 +28,9 @@ struct offpath_window {
         std::uint64_t flushed = 0;  // loose operations up to this number are done
         std::uint32_t watched = 0;  // operations with a request that are not known to be done
         std::uint32_t watched_updates = 0;
+        // The window's `fences` when `watched` became 1, and whether a fence of this target alone came since.
+        std::uint64_t watched_fences = 0;
+        bool watched_fenced = false;
         bool mapped = false;      // its device has mapped the window's memory
         bool not_direct = false;  // a direct operation was refused
         // The number of locks that go through the own proxy, because they were not free at once.
@@ -50,8 +53,21 @@ struct offpath_window {
     std::uint32_t unwatched = 0;
     // A target's next operation is ordered after all earlier ones if `fenced` and `fences` differ for it.
     // Empty before the first fence.
-    std::uint64_t fences = 0;
+    std::uint64_t fences = 0, fence_calls = 0;
     std::vector<std::uint64_t> fenced;  // by target
+    // Whether a fence lies between an outstanding operation with a request and now. The operation that a
+    // fence has ordered may be outstanding, too.
+    bool watched_before_fence(std::uint32_t target) const {
+        const Target& there = targets[target];
+        return there.watched > 0 && (there.watched_fenced || there.watched_fences != fences);
+    }
+    void watch(std::uint32_t target) {
+        ++watched;
+        Target& there = targets[target];
+        if (there.watched++ > 0) return;
+        there.watched_fences = fences;
+        there.watched_fenced = false;
+    }
     bool ordered(std::uint32_t target) const { return !fenced.empty() && fenced[target] != fences; }
     void fence_is_out(std::uint32_t target) {
         if (!fenced.empty()) fenced[target] = fences;

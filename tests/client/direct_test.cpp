@@ -129,6 +129,23 @@ TEST_F(Direct, DoesNotOvertakeWhatWentByTheOwnProxy) {
             offpath_request_free(request);
             expect(f.put(word), OFFPATH_OK, "put behind a request that is over");
             f.flush();
+            // The fence also holds back what comes behind the operation that it has ordered.
+            for (const std::uint32_t fenced : {1U, OFFPATH_ALL_TARGETS}) {
+                const pid_t daemon = daemon_of(me);
+                stop(daemon);
+                offpath_request_h second = nullptr;
+                expect(offpath_put(f.window, &word, 8, &place, &request), OFFPATH_OK, "put");
+                expect(offpath_window_fence(f.window, fenced), OFFPATH_OK, "fence");
+                expect(offpath_put(f.window, &word, 8, &place, &second), OFFPATH_OK, "put behind the fence");
+                expect(f.put(word), OFFPATH_ERR_UNAVAILABLE, "put behind what is fenced");
+                require(kill(daemon, SIGCONT) == 0, "continue");
+                for (offpath_request_h each : {request, second}) {
+                    expect(offpath_request_wait(each), OFFPATH_OK, "wait");
+                    offpath_request_free(each);
+                }
+                expect(f.put(word), OFFPATH_OK, "put behind all of them");
+                f.flush();
+            }
             // Updates keep their order.
             expect(offpath_accumulate(f.window, &word, 1, OFFPATH_UINT64, OFFPATH_SUM, &place, &request),
                    OFFPATH_OK, "accumulate");
