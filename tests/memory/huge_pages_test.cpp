@@ -1,6 +1,8 @@
 // Huge pages for buffers that another process copies often.
 #include "memory/huge_pages.h"
 
+#include "../emulation.h"
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -52,9 +54,15 @@ int make_all(HugePages& pages, const Area& area, int& error) {
     return count;
 }
 
+// Why there are no huge pages here; null: there are.
+const char* lacking() {
+    if (HugePages::system_page() == 0) return "the system has no huge pages, or they are switched off";
+    return test::emulated() ? "qemu's user mode does not pass madvise() on" : nullptr;
+}
+
 TEST(HugePages, ABufferThatIsUsedAgainIsPutIntoThem) {
+    if (const char* why = lacking(); why != nullptr) GTEST_SKIP() << why;
     const std::size_t page = HugePages::system_page();
-    if (page == 0) GTEST_SKIP() << "the system has no huge pages, or they are switched off";
     HugePages pages;
     const Area area(MADV_NORMAL);
     const std::size_t before = huge_kib();
@@ -79,8 +87,7 @@ TEST(HugePages, ABufferThatIsUsedAgainIsPutIntoThem) {
 }
 
 TEST(HugePages, MemoryForWhichTheProgramWantsNoneIsLeftAlone) {
-    if (HugePages::system_page() == 0)
-        GTEST_SKIP() << "the system has no huge pages, or they are switched off";
+    if (const char* why = lacking(); why != nullptr) GTEST_SKIP() << why;
     HugePages pages;
     const Area area(MADV_NOHUGEPAGE);
     const std::size_t before = huge_kib();
