@@ -24,7 +24,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 # What a test left running may still be ending, on a machine that is busy.
 _GRACE_S = 10.0
-_LOOK_AFTER = 0.3  # of the limit
+_LOOK_AFTER = 0.45  # of the limit
 
 
 class _TimedOut(Exception):
@@ -64,7 +64,7 @@ def _run(test: Test, room: Path, log: Path) -> dict:
     def on_alarm(*_: object) -> None:
         if time.monotonic() > begin + 0.95 * test.limit_s:
             raise _TimedOut
-        if stacks.idle(descendants, min(1.0, 0.1 * test.limit_s)):
+        if stacks.idle(descendants, min(2.0, 0.1 * test.limit_s)):
             with log.open("a") as output:
                 print(f"suite: idle after {time.monotonic() - begin:.0f} s:", file=output)
                 stacks.show(descendants(), output)
