@@ -57,7 +57,7 @@ int make_all(HugePages& pages, const Area& area, int& error) {
 // Why there are no huge pages here; null: there are.
 const char* lacking() {
     if (HugePages::system_page() == 0) return "the system has no huge pages, or they are switched off";
-    return test::emulated() ? "qemu's user mode does not pass madvise() on" : nullptr;
+    return offpath::test::emulated() ? "qemu's user mode does not pass madvise() on" : nullptr;
 }
 
 TEST(HugePages, ABufferThatIsUsedAgainIsPutIntoThem) {
