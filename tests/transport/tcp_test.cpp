@@ -50,7 +50,8 @@ struct Pages {
         : data(static_cast<std::byte*>(
               mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {}
     ~Pages() { munmap(data, bytes); }
-    void make_hole(std::size_t at) const { EXPECT_EQ(munmap(data + at, 4096), 0); }
+    // Not unmapped: another thread could map something there.
+    void make_hole(std::size_t at) const { EXPECT_EQ(mprotect(data + at, 4096, PROT_NONE), 0); }
     std::byte* const data;
 };
 
