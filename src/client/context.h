@@ -76,6 +76,7 @@ struct offpath_context {
     // Losing the proxy completes everything. Must not hold the lock.
     template <typename Over>
     void sleep_until(Over&& over) {
+        send_bundles();
         while (true) {
             const std::uint32_t sequence = channel().enter_wait();
             {
