@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The one set-up step: Debian packages and the pinned Python environment in .venv. `setup.sh tests` also
-# installs what only tests need: a browser, groff, SimGrid, systemd and Slurm; `setup.sh coverage` gcovr, too.
+# installs what only tests need: a browser, groff, SimGrid, systemd and Slurm; `setup.sh coverage` gcovr, too, and
+# `setup.sh rdma` what guests with RDMA devices need.
 # Safe to run again; it does nothing when all is there.
 # Needs Debian 12 or a relative of it, and root or sudo only while packages are missing.
 set -euo pipefail
@@ -26,6 +27,9 @@ packages=(
 services=()
 if [ "${1:-}" = coverage ]; then
     packages+=(gcovr)
+fi
+if [ "${1:-}" = rdma ]; then
+    packages+=(qemu-system-x86 busybox-static cpio kmod xz-utils rdma-core ibverbs-providers)
 fi
 if [ -n "${1:-}" ]; then
     packages+=(chromium-headless-shell groff-base libsimgrid-dev systemd)

@@ -27,11 +27,12 @@ declare -A command=(
     [fuzz]="scripts/fuzz.sh"
     [asan]="sanitized asan"
     [tsan]="sanitized tsan"
+    [rdma]="scripts/test-rdma.sh"
     [packages]="make --no-print-directory deb wheel"
     [site]="make --no-print-directory docs-check"
 )
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(demo rest aarch64 fuzz asan tsan mpi-next packages site)
+[ ${#parts[@]} -gt 0 ] || parts=(demo rest rdma aarch64 fuzz asan tsan mpi-next packages site)
 
 times=() failed=() skipped=()
 for part in "${parts[@]}"; do

@@ -17,6 +17,7 @@ from offpath.lab import mpi
 from offpath.lab.cluster import Cluster, LabSpec
 from offpath.lab.mpi import Engine
 from offpath.lab_times import Shape
+from offpath.last_words import last_words
 from offpath.profiles import Profile
 
 RUN_TIME = "liboffpath-run-time.so"
@@ -108,7 +109,7 @@ def _with(engine: Engine, library: Path, cluster: Cluster, **variables: str) -> 
 def _run(cluster: Cluster, engine: Engine, program: list[str]) -> None:
     result = cluster.run(engine, program, capture=True)
     if result.exit_code != 0:
-        tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-8:], *result.complaints])
+        tail = "\n".join([last_words(result.stdout, result.stderr, 8), *result.complaints])
         raise OffpathError(
             Code.JOB_FAILED,
             f"{engine.label}: the program failed with code {result.exit_code}\n{tail}",

@@ -16,6 +16,7 @@ from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab import network
 from offpath.lab.network import Link
+from offpath.last_words import last_words
 from offpath.sim import PROGRAM
 
 # The benchmark agrees on an instant before each repetition (bench/mpi/interval.cpp). Meanwhile messages
@@ -86,7 +87,7 @@ def measure(shape: Shape, wanted: list[Point], artifacts: Artifacts, seconds: fl
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     said = metrics.last_json_object(done.stdout)
     if done.returncode != 0 or said is None:
-        tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
+        tail = last_words(done.stdout, done.stderr, 8)
         raise OffpathError(Code.JOB_FAILED, f"the lab failed with code {done.returncode} ({shape})\n{tail}")
     if shape.engine == "offpath" and "runs on the host's MPI" in done.stderr:
         raise OffpathError(

@@ -5,7 +5,7 @@ import mmap
 import os
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 _LINK = "/memfd:offpath-status"
@@ -14,7 +14,7 @@ _FIRST_PART = 4096
 _PART_BYTES = 4096
 _SHOWN_SESSIONS = 60
 _DAEMON = struct.Struct("8sQQQ64s")
-_PROXY = struct.Struct("QQqQQQQQQQQQQ")
+_PROXY = struct.Struct("QQqQQQQQQQQQQQQQ")
 _PROXY_BYTES = 256
 _SESSION = struct.Struct("40sQQQ")
 
@@ -28,6 +28,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Proxy:
+    ranks: list[Rank]
     cpu: int | None  # None: any
     sessions: int
     outstanding: int  # operations of its ranks
@@ -39,7 +40,10 @@ class Proxy:
     bytes_reduced: int
     written_ns: int
     cpu_ns: int
-    ranks: list[Rank] = field(default_factory=list)
+    # Of the large payloads received, by the copies that proxies made on the way.
+    bytes_direct: int
+    bytes_copied_once: int
+    bytes_copied_twice: int
 
 
 @dataclass(frozen=True)
@@ -80,18 +84,12 @@ class StatusPage:
             (after,) = struct.unpack_from("Q", self._memory, offset)
             if before == after and before % 2 == 0:
                 break
-        _, _, cpu, sessions, outstanding, run, failed, sent, received, copied, reduced, written, used = (
-            _PROXY.unpack_from(part)
-        )
+        _, _, cpu, sessions, *counters = _PROXY.unpack_from(part)
         ranks = []
         for index in range(min(sessions, _SHOWN_SESSIONS)):
             name, started, waiting, _ = _SESSION.unpack_from(part, _PROXY_BYTES + index * _SESSION.size)
             ranks.append(Rank(_text(name), started, waiting))
-        return Proxy(
-            cpu if cpu >= 0 else None,
-            *(sessions, outstanding, run, failed, sent, received, copied, reduced, written, used),
-            ranks=ranks,
-        )
+        return Proxy(ranks, cpu if cpu >= 0 else None, sessions, *counters)
 
 
 def _text(padded: bytes) -> str:

@@ -24,6 +24,7 @@ from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster
 from offpath.lab.mpi import Engine
+from offpath.last_words import last_words
 from offpath.tuning_table import DEVICE, HOST, device_pays
 
 _MEASURED = [row for row in collectives.read() if row.shape and row.has_data]
@@ -90,7 +91,7 @@ def with_launcher(launcher: list[str], program: Path) -> Measure:
 def _said(engine: str, code: int, stdout: str, stderr: str) -> dict:
     said = metrics.last_json_object(stdout)
     if code != 0 or said is None:
-        tail = "\n".join((stderr or stdout).strip().splitlines()[-15:])
+        tail = last_words(stdout, stderr)
         raise OffpathError(
             Code.JOB_FAILED,
             f"measuring on the {engine} failed with code {code}\n{tail}".rstrip(),

@@ -14,6 +14,7 @@ from offpath.artifacts import Artifacts
 from offpath.codes import Code
 from offpath.errors import OffpathError
 from offpath.lab_times import Point, Shape, points
+from offpath.last_words import last_words
 from offpath.validation_summary import error_of, summary
 
 # A set is shapes of the lab with the points that are measured in each, or programs with their arguments,
@@ -194,7 +195,7 @@ def run_program(figures: Mapping, name: str, program: Program, artifacts: Artifa
         environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode != 0:
-            tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
+            tail = last_words(done.stdout, done.stderr, 8)
             raise OffpathError(Code.JOB_FAILED, f"{program.line} failed with code {done.returncode}\n{tail}")
         said = json.loads(found.read_text())
     rows = []

@@ -62,6 +62,22 @@ std::byte* SimMemory::direct(const memory::HostRange& range, std::uint64_t offse
     return reinterpret_cast<std::byte*>(range.address) + offset;
 }
 
+NetworkPlace SimMemory::network_place(const memory::HostRange& range, std::uint64_t offset,
+                                      std::uint64_t bytes) {
+    if (kind_ != HostMemoryKind::xgvmi || offset > range.bytes || bytes > range.bytes - offset) return {};
+    return {this, range.address + offset};
+}
+
+// The card reads the bytes across the bus and writes them back across it, at the same time.
+Status SimMemory::copy_places(const NetworkPlace& from, const NetworkPlace& to, std::size_t bytes,
+                              Completion* completion) {
+    const Platform::Work& device = worker_.work();
+    worker_.charge_seconds(device.send_s);
+    const Time head = to_device_->pass(bytes, worker_.present()).head;
+    return end_at(to_host_->pass(bytes, head).tail, reinterpret_cast<std::byte*>(to.address),
+                  reinterpret_cast<const std::byte*>(from.address), bytes, completion, device.receive_s);
+}
+
 Status SimMemory::read(const memory::HostRange& range, std::uint64_t offset, void* destination,
                        std::size_t bytes, Completion* completion) {
     if (offset > range.bytes || bytes > range.bytes - offset) return Status::access;
@@ -79,7 +95,7 @@ Status SimMemory::write(const memory::HostRange& range, std::uint64_t offset, co
 Status SimMemory::move(std::byte* to, const std::byte* from, std::size_t bytes, Link* bus,
                        Completion* completion) {
     const Platform& platform = cluster_.platform();
-    if (kind_ != HostMemoryKind::staged) {
+    if (kind_ == HostMemoryKind::map || kind_ == HostMemoryKind::cma) {
         worker_.charge_seconds(platform.host_memory_call_s +
                                static_cast<double>(bytes) / platform.host_memory_Bps);
         if (cluster_.moves_data()) std::memcpy(to, from, bytes);
@@ -90,9 +106,14 @@ Status SimMemory::move(std::byte* to, const std::byte* from, std::size_t bytes, 
 
 Status SimMemory::cross(std::byte* to, const std::byte* from, std::size_t bytes, Link* bus,
                         Completion* completion) {
+    const Platform::Work &host = cluster_.platform().host, &device = worker_.work();
+    if (kind_ == HostMemoryKind::xgvmi) {
+        worker_.charge_seconds(device.send_s);
+        return end_at(bus->pass(bytes, worker_.present()).tail, to, from, bytes, completion,
+                      device.receive_s);
+    }
     if (cluster_.platform().protocol != Protocol::stream)
         return end_at(bus->pass(bytes, worker_.present()).tail, to, from, bytes, completion);
-    const Platform::Work &host = cluster_.platform().host, &device = worker_.work();
     const auto length = static_cast<double>(bytes);
     if (bus == to_host_) {
         worker_.charge_seconds(device.send_s + device.send_byte_s * length);

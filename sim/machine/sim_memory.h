@@ -1,7 +1,9 @@
 // SimMemory: the memory of one rank, as the worker that serves it reaches it. It charges what the platform's
 // back end costs, and moves bytes if there are any (Cluster::moves_data()).
 //
-// map, xgvmi   the worker has a pointer
+// map          the worker has a pointer
+// xgvmi        the network card moves bytes from host to host; the worker itself reads and writes them across
+//              the bus between host and device
 // cma          a system call copies, at the cost of the worker's core; a range of a region is mapped
 // staged       bytes cross the bus between host and device, which serves one transfer after the other; over a
 //              stream, the client's agent sends or takes them
@@ -58,6 +60,10 @@ class SimMemory final : public memory::HostMemory {
                 Completion* completion) override;
     Status write(const memory::HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
                  Completion* completion) override;
+    NetworkPlace network_place(const memory::HostRange& range, std::uint64_t offset,
+                               std::uint64_t bytes) override;
+    Status copy_places(const NetworkPlace& from, const NetworkPlace& to, std::size_t bytes,
+                       Completion* completion) override;
     bool reads_at_once(const memory::HostRange& range, std::uint64_t, std::uint64_t) override {
         return kind_ == HostMemoryKind::cma && !is_mapped(range);
     }
@@ -75,8 +81,7 @@ class SimMemory final : public memory::HostMemory {
   private:
     // Whether the worker has a pointer.
     bool is_mapped(const memory::HostRange& range) const {
-        return kind_ == HostMemoryKind::map || kind_ == HostMemoryKind::xgvmi ||
-               (kind_ == HostMemoryKind::cma && range.region != 0);
+        return kind_ == HostMemoryKind::map || (kind_ == HostMemoryKind::cma && range.region != 0);
     }
     struct Crossing {
         SimMemory* memory = nullptr;

@@ -14,6 +14,8 @@ namespace {
 
 // send() with up to this much brings its payload along, as UCX does before it changes to a rendezvous.
 constexpr std::size_t eager_bytes = 8 << 10;
+// Nearly ucx::least_direct_bytes.
+constexpr std::size_t least_direct_bytes = eager_bytes + 1;
 // The product's limit over TCP (UcxConfig::stream_push_bytes).
 constexpr std::size_t stream_push_bytes = 240 << 10;
 // What a socket of an MPI library had in the queue of the interface at once, in packets captured in the lab.
@@ -207,6 +209,15 @@ Status SimTransport::fetch(void* rendezvous, void* destination, std::size_t byte
     request->announced = announced;
     leave(request, *announced->from, control_bytes, worker_.present());
     return Status::in_progress;
+}
+
+bool SimTransport::fetches_into_network() const {
+    return cluster_.platform().memory == HostMemoryKind::xgvmi;
+}
+
+std::size_t SimTransport::least_from_network(const transport::Endpoint& endpoint) const {
+    return fetches_into_network() && static_cast<const Peer&>(endpoint).to != this ? least_direct_bytes
+                                                                                   : SIZE_MAX;
 }
 
 void SimTransport::discard(void* rendezvous) {

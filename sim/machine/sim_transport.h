@@ -101,6 +101,17 @@ class SimTransport final : public transport::Transport {
                 std::size_t bytes, Completion* completion) override;
     std::size_t push_bytes(transport::Endpoint& endpoint) override;
     Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override;
+    // With memory xgvmi the network card moves the ranks' memory by itself.
+    std::size_t least_from_network(const transport::Endpoint& endpoint) const override;
+    bool fetches_into_network() const override;
+    Status send_from(transport::Endpoint& endpoint, std::span<const std::byte> header,
+                     const NetworkPlace& payload, std::size_t bytes, Completion* completion) override {
+        return send(endpoint, header, reinterpret_cast<const void*>(payload.address), bytes, completion);
+    }
+    Status fetch_into(void* rendezvous, const NetworkPlace& destination, std::size_t bytes,
+                      Completion* completion) override {
+        return fetch(rendezvous, reinterpret_cast<void*>(destination.address), bytes, completion);
+    }
     void discard(void* rendezvous) override;
     unsigned progress() override;
     int event_fd() const override { return -1; }

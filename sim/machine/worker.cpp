@@ -122,8 +122,7 @@ void Worker::round() {
 void Worker::charge_counted() {
     const engine::Counters& counters = engine_->counters();
     // Without a pointer to host memory, SimMemory has charged both halves of each copy.
-    if (kind_ == Kind::library || cluster_.platform().memory == HostMemoryKind::map ||
-        cluster_.platform().memory == HostMemoryKind::xgvmi)
+    if (kind_ == Kind::library || cluster_.platform().memory == HostMemoryKind::map)
         charge(transfer_time(counters.bytes_local - counted_copies_, work_.copy_Bps));
     charge(transfer_time(counters.bytes_reduced - counted_reductions_, work_.reduce_Bps));
     counted_copies_ = counters.bytes_local;

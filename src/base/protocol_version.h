@@ -8,6 +8,6 @@
 
 namespace offpath {
 
-constexpr std::uint16_t protocol_version = 19;
+constexpr std::uint16_t protocol_version = 20;
 
 }  // namespace offpath

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/completion.h"
+#include "base/network_place.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,18 @@ class HostMemory {
     // end has none; then use read() and write(). Valid until the region is revoked; the session's owner
     // delays the revocation while the pointer is in use.
     virtual std::byte* direct(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) = 0;
+
+    // The place of [offset, offset + bytes) of `range` for a transport; empty where there is none. Valid as
+    // long as a pointer from direct().
+    virtual NetworkPlace network_place(const HostRange& /*range*/, std::uint64_t /*offset*/,
+                                       std::uint64_t /*bytes*/) {
+        return {};
+    }
+    // Copies from such a place of this rank to one of any rank of this proxy. Returns what write() returns.
+    virtual Status copy_places(const NetworkPlace& /*from*/, const NetworkPlace& /*to*/,
+                               std::size_t /*bytes*/, Completion* /*completion*/) {
+        return Status::unsupported;
+    }
 
     // Copies between the host's memory and this process's. ok: done. in_progress: `completion` follows.
     // access: the host's memory is not readable or writable there.

@@ -42,6 +42,12 @@ class BackedMemory final : public SessionMemory {
 
     BackEnd back_end(const HostRange& range) const override;
     std::byte* direct(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) override;
+    NetworkPlace network_place(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) override;
+    Status copy_places(const NetworkPlace& from, const NetworkPlace& to, std::size_t bytes,
+                       Completion* completion) override {
+        if (stopped_ != Status::ok) return stopped_;
+        return config_.exported->copy(from, to, bytes, completion);
+    }
     Status read(const HostRange& range, std::uint64_t offset, void* destination, std::size_t bytes,
                 Completion* completion) override;
     Status write(const HostRange& range, std::uint64_t offset, const void* source, std::size_t bytes,
@@ -303,6 +309,13 @@ std::byte* BackedMemory::direct(const HostRange& range, std::uint64_t offset, st
         return nullptr;
     std::byte* const base = map_.pin(region->mapped);
     return base == nullptr ? nullptr : base + range.address + offset;
+}
+
+NetworkPlace BackedMemory::network_place(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) {
+    if (range.region == 0 || stopped_ != Status::ok) return {};
+    Region* region = nullptr;
+    if (check_part(range, offset, bytes, region) != Status::ok || region->kind != BackEnd::xgvmi) return {};
+    return config_.exported->place(region->exported, region->mapped.address + range.address + offset);
 }
 
 Status BackedMemory::read(const HostRange& range, std::uint64_t offset, void* destination, std::size_t bytes,

@@ -200,15 +200,25 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
     // A process that is killed while it writes to a queue of UCX's shared memory blocks that queue for all
     // other writers. Proxies of one daemon need no such queue, and other daemons are usually on other nodes.
     if (std::getenv("UCX_TLS") == nullptr) ucx.tls = "^posix,sysv";
-    std::unique_ptr<transport::Transport> fabric;
-    if (Status status = transport::make_ucx_transport(ucx, fabric, problem); status != Status::ok)
-        return status;
-    if (options_.encrypt) fabric = transport::make_encrypted_transport(std::move(fabric));
-    if (index == 0) log::info("fabric: {}", fabric->describe());
     HostSide hosts;
     if (remote_.listening()) {
         if (Status status = open_host_side(index == 0, hosts, problem); status != Status::ok) return status;
     }
+    // Encrypted payloads must come here. A fabric on other network devices knows nothing of the imports.
+    const bool moves_imports =
+        imports_ && !options_.encrypt &&
+        (options_.host_devices.empty() || options_.host_devices == options_.net_devices);
+    if (moves_imports) ucx.imports = transport::MemorySource::exported;
+    std::unique_ptr<transport::Transport> fabric;
+    if (Status status = transport::make_ucx_transport(ucx, fabric, problem); status != Status::ok)
+        return status;
+    if (imports_) {
+        if (Status status = open_imports(moves_imports ? fabric.get() : nullptr, hosts, problem);
+            status != Status::ok)
+            return status;
+    }
+    if (options_.encrypt) fabric = transport::make_encrypted_transport(std::move(fabric));
+    if (index == 0) log::info("fabric: {}", fabric->describe());
     config.direct = open_direct(*fabric, index == 0);
     proxies_.push_back(std::make_unique<Proxy>(std::move(config), std::move(fabric), std::move(hosts)));
     return proxies_.back()->start(problem);
@@ -245,9 +255,16 @@ Status Daemon::open_host_side(bool first, HostSide& hosts, std::string& problem)
         log::info("hosts: {}; memory {}, xgvmi {}", hosts.links->describe(),
                   imports_ ? "by xgvmi or staged" : "staged", probe.result);
     }
-    return imports_
-               ? transport::open_device_memory(ucx, transport::MemorySource::exported, hosts.memory, problem)
-               : Status::ok;
+    return Status::ok;
+}
+
+// `fabric`: the one that is to move imported memory by itself; null: none is.
+Status Daemon::open_imports(transport::Transport* fabric, HostSide& hosts, std::string& problem) {
+    if (fabric != nullptr) return transport::open_device_memory(*fabric, hosts.memory, problem);
+    transport::UcxConfig ucx;
+    ucx.net_devices = options_.host_devices.empty() ? options_.net_devices : options_.host_devices;
+    ucx.imports = transport::MemorySource::exported;
+    return transport::open_device_memory(ucx, hosts.memory, problem);
 }
 
 void Daemon::serve() {

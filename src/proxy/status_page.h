@@ -33,7 +33,9 @@ struct ShownProxy {
     std::uint64_t bytes_sent, bytes_received, bytes_copied, bytes_reduced;
     std::uint64_t written_ns;  // steady clock
     std::uint64_t cpu_ns;      // that its thread has used
-    std::uint64_t reserved[19];
+    // Of the large payloads received, by the copies that proxies made on the way (engine::Counters).
+    std::uint64_t bytes_direct, bytes_copied_once, bytes_copied_twice;
+    std::uint64_t reserved[16];
     ShownSession shown[shown_sessions];
 };
 struct ShownDaemon {

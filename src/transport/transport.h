@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/completion.h"
+#include "base/network_place.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +81,20 @@ class Transport {
     virtual void let_go(Endpoint&) {}
     // Copies the payload of a rendezvous message into `destination`. `bytes` is its whole size.
     virtual Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) = 0;
+    // Like send() and fetch(), but for memory that only the network card reaches. The endpoint takes no
+    // smaller payload than least_from_network(); SIZE_MAX: none. Where fetches_into_network() is false,
+    // fetch_into() must not be called.
+    virtual std::size_t least_from_network(const Endpoint&) const { return SIZE_MAX; }
+    virtual bool fetches_into_network() const { return false; }
+    virtual Status send_from(Endpoint&, std::span<const std::byte> /*header*/,
+                             const NetworkPlace& /*payload*/, std::size_t /*bytes*/,
+                             Completion* /*completion*/) {
+        return Status::unsupported;
+    }
+    virtual Status fetch_into(void* /*rendezvous*/, const NetworkPlace& /*destination*/,
+                              std::size_t /*bytes*/, Completion* /*completion*/) {
+        return Status::unsupported;
+    }
     // How many posted messages have not left yet because the connection has no room; 0 where that is not
     // known.
     virtual std::size_t unsent(const Endpoint&) const { return 0; }

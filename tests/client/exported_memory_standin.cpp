@@ -3,6 +3,7 @@
 // functions of transport/ucx for a daemon and for the library that clients open. All layers above are the
 // real ones.
 #include "transport/ucx/exported_memory.h"
+#include "transport/ucx/import.h"
 
 #include <sys/eventfd.h>
 #include <sys/uio.h>
@@ -91,14 +92,30 @@ class Exporter final : public memory::HostExporter {
 
 }  // namespace
 
+namespace ucx {
+
+Status add_import_features(MemorySource, unsigned long&, std::string&) {
+    return Status::ok;
+}
+
+ucs_status_t import_memory(ucp_context_h, MemorySource, std::span<const std::byte>, std::uint64_t,
+                           std::uint64_t, Memory&) {
+    return UCS_ERR_UNSUPPORTED;
+}
+
+}  // namespace ucx
+
 ExportedMemoryProbe probe_exported_memory(const UcxConfig&) {
     return {true, true, "works: a stand-in for tests"};
 }
 
-Status open_device_memory(const UcxConfig&, MemorySource, std::unique_ptr<DeviceMemory>& memory,
-                          std::string&) {
+Status open_device_memory(const UcxConfig&, std::unique_ptr<DeviceMemory>& memory, std::string&) {
     memory = std::make_unique<Device>();
     return Status::ok;
+}
+
+Status open_device_memory(Transport&, std::unique_ptr<DeviceMemory>& memory, std::string& problem) {
+    return open_device_memory(UcxConfig{}, memory, problem);
 }
 
 Status open_host_exporter(const UcxConfig&, std::unique_ptr<memory::HostExporter>& exporter, std::string&) {

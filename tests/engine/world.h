@@ -45,6 +45,19 @@ class TestMemory final : public memory::HostMemory {
     bool reads_at_once(const memory::HostRange&, std::uint64_t, std::uint64_t) override {
         return kind_ == memory::BackEnd::cma;
     }
+    // Memory of kind xgvmi is reached by the network alone (NetworkLoopback); what goes another way is
+    // staged.
+    NetworkPlace network_place(const memory::HostRange& range, std::uint64_t offset,
+                               std::uint64_t bytes) override {
+        if (kind_ != memory::BackEnd::xgvmi || offset + bytes > range.bytes) return {};
+        return {this, range.address + offset};
+    }
+    Status copy_places(const NetworkPlace& from, const NetworkPlace& to, std::size_t bytes,
+                       Completion*) override {
+        std::memcpy(reinterpret_cast<void*>(to.address), reinterpret_cast<const void*>(from.address), bytes);
+        return Status::ok;
+    }
+    std::uint64_t staged_bytes = 0;  // through read() and write()
     // From now on nothing may access the memory. Outstanding operations complete without an error.
     void forbid() { forbidden_ = true; }
     // The proxy that started the outstanding operations has died.
@@ -67,6 +80,7 @@ class TestMemory final : public memory::HostMemory {
     Status transfer(const memory::HostRange& range, std::uint64_t offset, std::size_t bytes,
                     Completion* completion, Copy copy) {
         if (forbidden_ || offset > range.bytes || bytes > range.bytes - offset) return Status::access;
+        staged_bytes += bytes;
         auto* host = reinterpret_cast<std::byte*>(range.address) + offset;
         if (kind_ != memory::BackEnd::staged) {
             copy(host);
@@ -94,6 +108,7 @@ struct Done : Completion {
 struct WorldOptions {
     std::uint32_t ranks = 2, proxies = 2;
     memory::BackEnd memory = memory::BackEnd::cma;
+    std::optional<memory::BackEnd> memory_of_last;  // of the last rank, if it is another one
     std::optional<transport::FaultPlan> faults;
     transport::LoopbackConfig loopback;
     bool advance_first = false;  // as in a proxy's loop, which handles messages last
@@ -129,7 +144,9 @@ class World {
         sessions_.resize(options.ranks);
         teams_.resize(options.ranks);
         for (std::uint32_t rank = 0; rank < options.ranks; ++rank) {
-            memories_.push_back(std::make_unique<TestMemory>(options.memory));
+            const bool last = rank + 1 == options.ranks;
+            memories_.push_back(std::make_unique<TestMemory>(
+                last ? options.memory_of_last.value_or(options.memory) : options.memory));
             engines_[proxy_of(rank)]->open_session({7, 9}, secret(), rank, *memories_[rank],
                                                    &sessions_[rank]);
             for (std::uint32_t p = 0; p < options.proxies; ++p) {

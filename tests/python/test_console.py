@@ -7,6 +7,7 @@ import pytest
 
 from offpath import console, stats
 from offpath.codes import Code
+from offpath.last_words import last_words
 
 
 def test_piped_progress_prints_the_first_step_and_later_ones_now_and_then(monkeypatch, capsys):
@@ -72,3 +73,19 @@ def test_a_long_run_says_that_it_goes_on(monkeypatch, tmp_path):
 def test_a_busy_machine_is_named():
     assert stats.why_busy(0.4) == ""
     assert stats.why_busy(3.14).startswith("the machine is not idle (load average 3.1)")
+
+
+def test_a_failed_job_tells_its_own_words_not_the_launchers():
+    rule = "-" * 74
+    launcher = (
+        f"{rule}\nmpirun has exited due to process rank 1 with PID 0 on\nnode a exiting improperly.\n"
+        + "why\n" * 20
+        + rule
+    )
+    usual = f"{rule}\nPrimary job  terminated normally, but 1 process returned\na non-zero exit code.\n{rule}"
+    slots = f"{rule}\nThere are not enough slots available.\n{rule}"
+    assert last_words("", f"rank 1: no room\n{usual}\n{launcher}\n") == "rank 1: no room"
+    assert last_words("", f"{slots}\n{launcher}") == "There are not enough slots available."
+    assert last_words("", launcher).endswith(rule), "it has no other words"
+    assert last_words("said\n", "") == "said"
+    assert last_words("a\nb\nc\n", "", 2) == "b\nc"

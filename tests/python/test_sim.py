@@ -345,6 +345,7 @@ def test_simgrid_finds_nearly_the_same_time(offpath, tmp_path, pattern, bytes_, 
         offpath(
             "sim",
             "--platform=thor-bf2",
+            "--memory=map",  # SimGrid has no bus between host and device
             f"--pattern={pattern}",
             f"--bytes={bytes_}",
             f"--nodes={nodes}",

@@ -38,8 +38,8 @@ class DevicePath : public testing::TestWithParam<std::string> {
         UcxConfig config;
         config.tls = GetParam();
         std::string problem;
-        ASSERT_EQ(open_device_memory(config, MemorySource::own_process, device, problem), Status::ok)
-            << problem;
+        config.imports = MemorySource::own_process;
+        ASSERT_EQ(open_device_memory(config, device, problem), Status::ok) << problem;
         ASSERT_EQ(device->import_region({}, base(), host.size(), handle), Status::ok);
     }
     std::uint64_t base() { return reinterpret_cast<std::uint64_t>(host.data()); }

@@ -131,6 +131,8 @@ def _proxy(index: int, before: status_page.Proxy, now: status_page.Proxy, elapse
         total = getattr(now, f"bytes_{rate}")
         row[f"bytes_{rate}"] = total
         row[f"{rate}_Bps"] = (total - getattr(before, f"bytes_{rate}")) / elapsed
+    for copies in ("direct", "copied_once", "copied_twice"):
+        row[f"bytes_{copies}"] = getattr(now, f"bytes_{copies}")
     return row
 
 
@@ -140,6 +142,12 @@ _METRICS = {
     "bytes_sent": ("counter", "Bytes sent to other proxies"),
     "bytes_received": ("counter", "Bytes received from other proxies"),
     "bytes_copied": ("counter", "Bytes copied between ranks of the proxy"),
+    "bytes_direct": ("counter", "Bytes of large payloads received that no proxy copied"),
+    "bytes_copied_once": ("counter", "Bytes of large payloads received that a proxy copied once"),
+    "bytes_copied_twice": (
+        "counter",
+        "Bytes of large payloads received that proxies copied twice or more often",
+    ),
     "bytes_reduced": ("counter", "Bytes of vectors that were reduced"),
     "sessions": ("gauge", "Ranks that are attached"),
     "outstanding": ("gauge", "Operations that have not ended"),

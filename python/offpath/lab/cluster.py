@@ -33,6 +33,7 @@ from offpath.lab.device import Device, DeviceOptions, RemoteAttach, first_compla
 from offpath.lab.mpi import Engine
 from offpath.lab.network import Link
 from offpath.lab.node import Node, make_node, run_ip, run_tool
+from offpath.last_words import last_words
 
 DPUS = ("local", "remote", "aarch64")
 # A run of MPICH that does not end (launcher.py) is started again when it takes MPICH_PATIENCE times as long
@@ -430,7 +431,7 @@ def measured(result: JobResult, what: str, verifies: bool = True) -> dict:
     `verifies`: the program also reports whether its data were right."""
     said = metrics.last_json_object(result.stdout)
     if result.exit_code != 0 or said is None:
-        tail = "\n".join([*(result.stderr or result.stdout).strip().splitlines()[-15:], *result.complaints])
+        tail = "\n".join([last_words(result.stdout, result.stderr), *result.complaints])
         raise OffpathError(
             Code.JOB_FAILED,
             f"{what} failed with code {result.exit_code}\n{tail}".rstrip(),

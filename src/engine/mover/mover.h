@@ -70,6 +70,7 @@ class Mover {
   private:
     bool pump(SendTransfer& transfer);
     bool take_part(SendTransfer& transfer);
+    static std::size_t next_bytes(const SendTransfer& transfer);
     bool pump_all(std::deque<SendTransfer*>& transfers, std::size_t most);
     void step(Piece& piece, Status status);
     void piece_over(Piece& piece, Status status);
@@ -79,8 +80,11 @@ class Mover {
     std::byte* take_bounce(bool recv_pool);
     // receive.cpp
     void on_chunk(const Chunk& header, const transport::Incoming& incoming, const Peer& from);
-    bool store(RecvTransfer& transfer, std::uint64_t offset, std::span<const std::byte> payload);
-    bool fetch(RecvTransfer& transfer, std::uint64_t offset, std::size_t bytes, void* rendezvous);
+    bool store(RecvTransfer& transfer, std::uint64_t offset, std::uint8_t copies,
+               std::span<const std::byte> payload);
+    bool fetch(RecvTransfer& transfer, std::uint64_t offset, std::uint8_t copies, std::size_t bytes,
+               void* rendezvous);
+    void count_received(const RecvTransfer& transfer, std::uint8_t copies, std::size_t bytes);
     void on_grant(const Grant& grant, const Peer& from);
     void on_finished(const Finished& finished, const Peer& from);
     void on_broken(const Finished& broken, const Peer& from);

@@ -234,6 +234,13 @@ Status Peers::transmit(Peer& peer, std::span<const std::byte> header, const void
     return transport_.send(*peer.way->endpoint, stamped.bytes(), payload, bytes, completion);
 }
 
+Status Peers::transmit_from(Peer& peer, std::span<const std::byte> header, const NetworkPlace& payload,
+                            std::size_t bytes, Completion* completion) {
+    ++counters_.messages_sent;
+    const Stamped stamped(peer.pass_there, self_, header);
+    return transport_.send_from(*peer.way->endpoint, stamped.bytes(), payload, bytes, completion);
+}
+
 void Peers::not_sent(Peer& peer, Status status) {
     log::error(Code::device_lost, "a message to proxy {:x} failed: {}", peer.id, to_string(status));
     peer.lost = true;

@@ -65,6 +65,9 @@ class Peers {
     // Starts connecting, unless that has been done.
     void greet(Peer& peer);
     // Sends to a peer that is connected.
+    // Like transmit(), but of a payload that only the network card reaches (Transport::send_from).
+    Status transmit_from(Peer& peer, std::span<const std::byte> header, const NetworkPlace& payload,
+                         std::size_t bytes, Completion* completion);
     Status transmit(Peer& peer, std::span<const std::byte> header, const void* payload, std::size_t bytes,
                     Completion* completion);
     void tell(Peer& peer, std::span<const std::byte> header, std::span<const std::byte> payload = {});

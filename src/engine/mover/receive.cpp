@@ -26,21 +26,24 @@ void Mover::on_chunk(const Chunk& header, const transport::Incoming& incoming, c
         }
         return;
     }
+    const auto copies = static_cast<std::uint8_t>(std::min(header.copies, 2u));
     if (incoming.rendezvous != nullptr) {
-        if (!fetch(*transfer, header.offset, incoming.bytes, incoming.rendezvous)) {
-            held_.push_back({header.token, header.offset, incoming.bytes, incoming.rendezvous, {}});
+        if (!fetch(*transfer, header.offset, copies, incoming.bytes, incoming.rendezvous)) {
+            held_.push_back({header.token, header.offset, incoming.bytes, copies, incoming.rendezvous, {}});
         }
-    } else if (!store(*transfer, header.offset, {incoming.data, incoming.bytes})) {
+    } else if (!store(*transfer, header.offset, copies, {incoming.data, incoming.bytes})) {
         held_.push_back({header.token,
                          header.offset,
                          incoming.bytes,
+                         copies,
                          nullptr,
                          {incoming.data, incoming.data + incoming.bytes}});
     }
 }
 
 // False: no bounce buffer is free, and nothing was done.
-bool Mover::store(RecvTransfer& transfer, std::uint64_t offset, std::span<const std::byte> payload) {
+bool Mover::store(RecvTransfer& transfer, std::uint64_t offset, std::uint8_t copies,
+                  std::span<const std::byte> payload) {
     const Location to = transfer.place.at(offset);
     const bool immediate = to.pointer != nullptr || to.memory->back_end(to.range) == memory::BackEnd::cma;
     std::byte* bounce = nullptr;
@@ -58,6 +61,7 @@ bool Mover::store(RecvTransfer& transfer, std::uint64_t offset, std::span<const 
     piece->stage = Piece::Stage::storing;
     piece->bounce = bounce;
     piece->from_recv_pool = true;
+    piece->copies = static_cast<std::uint8_t>(copies + (bounce != nullptr ? 2 : 1));
     Status status = Status::ok;
     if (to.pointer != nullptr) {
         std::memcpy(to.pointer, payload.data(), payload.size());
@@ -69,10 +73,12 @@ bool Mover::store(RecvTransfer& transfer, std::uint64_t offset, std::span<const 
 }
 
 // False: no bounce buffer is free, and nothing was done.
-bool Mover::fetch(RecvTransfer& transfer, std::uint64_t offset, std::size_t bytes, void* rendezvous) {
+bool Mover::fetch(RecvTransfer& transfer, std::uint64_t offset, std::uint8_t copies, std::size_t bytes,
+                  void* rendezvous) {
     const Location to = transfer.place.at(offset);
+    const bool by_network = to.network && transport_.fetches_into_network();
     std::byte* bounce = nullptr;
-    if (to.pointer == nullptr) {
+    if (to.pointer == nullptr && !by_network) {
         if (bytes > config_.chunk_bytes) {
             transport_.discard(rendezvous);
             transfer.status = Status::protocol;
@@ -86,7 +92,10 @@ bool Mover::fetch(RecvTransfer& transfer, std::uint64_t offset, std::size_t byte
     piece->stage = Piece::Stage::fetching;
     piece->bounce = bounce;
     piece->from_recv_pool = true;
-    const Status status = transport_.fetch(rendezvous, bounce != nullptr ? bounce : to.pointer, bytes, piece);
+    piece->copies = static_cast<std::uint8_t>(copies + (bounce != nullptr ? 1 : 0));
+    const Status status =
+        by_network ? transport_.fetch_into(rendezvous, to.network, bytes, piece)
+                   : transport_.fetch(rendezvous, bounce != nullptr ? bounce : to.pointer, bytes, piece);
     if (status != Status::in_progress) step(*piece, status);
     return true;
 }
@@ -100,8 +109,8 @@ bool Mover::pump_held() {
         if (transfer == nullptr || transfer->dead) {
             if (chunk.rendezvous != nullptr) transport_.discard(chunk.rendezvous);
         } else if (chunk.rendezvous != nullptr) {
-            if (!fetch(*transfer, chunk.offset, chunk.bytes, chunk.rendezvous)) break;
-        } else if (!store(*transfer, chunk.offset, chunk.payload)) {
+            if (!fetch(*transfer, chunk.offset, chunk.copies, chunk.bytes, chunk.rendezvous)) break;
+        } else if (!store(*transfer, chunk.offset, chunk.copies, chunk.payload)) {
             break;
         }
         held_.pop_front();
@@ -113,8 +122,8 @@ bool Mover::pump_held() {
 
 void Mover::take(RecvTransfer& transfer, std::span<const std::byte> payload) {
     const std::uint64_t token = transfer.token;
-    if (!store(transfer, 0, payload))
-        held_.push_back({token, 0, payload.size(), nullptr, {payload.begin(), payload.end()}});
+    if (!store(transfer, 0, 1, payload))
+        held_.push_back({token, 0, payload.size(), 1, nullptr, {payload.begin(), payload.end()}});
 }
 
 void Mover::grant(Peer& sender, std::uint64_t sender_token, const RecvTransfer& transfer) {

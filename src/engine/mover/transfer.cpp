@@ -108,7 +108,9 @@ void Mover::begin(SendTransfer& transfer) {
     std::uint64_t most = config_.chunk_bytes;
     transfer.most_pieces = config_.chunks_in_flight;
     if (!transfer.local && transfer.peer != nullptr && peers_.connect(*transfer.peer)) {
-        const std::size_t push = transport_.push_bytes(*transfer.peer->endpoint());
+        transport::Endpoint& endpoint = *transfer.peer->endpoint();
+        transfer.least_from_network = transport_.least_from_network(endpoint);
+        const std::size_t push = transport_.push_bytes(endpoint);
         if (push > 0) {
             most = std::min<std::uint64_t>(most, push);
             transfer.most_pieces = std::min(transfer.most_pieces, most_pushes);
@@ -193,6 +195,16 @@ bool Mover::take_part(SendTransfer& transfer) {
     return part.bytes > 0;
 }
 
+// Of the next piece.
+std::size_t Mover::next_bytes(const SendTransfer& transfer) {
+    const std::uint64_t left = transfer.parts != nullptr ? transfer.taken : transfer.bytes - transfer.next;
+    const std::uint64_t most = transfer.chunk_limit;
+    // Where the network card moves the bytes, no rest is left that is too small for it.
+    const std::uint64_t least = transfer.least_from_network;
+    if (!transfer.local && least <= most && left > most && left - most < least) return (left + 1) / 2;
+    return std::min(left, most);
+}
+
 // Starts at most one piece. The transfer may be gone afterwards.
 bool Mover::pump(SendTransfer& transfer) {
     if (transfer.dead || transfer.ended || is_error(transfer.status)) {
@@ -211,12 +223,12 @@ bool Mover::pump(SendTransfer& transfer) {
         if (transfer.pieces == 0) send_over(transfer);
         return true;
     }
-    const std::size_t bytes = std::min<std::uint64_t>(
-        transfer.chunk_limit, transfer.parts != nullptr ? transfer.taken : transfer.bytes - transfer.next);
     const Location from = transfer.place.at(transfer.next);
+    const std::size_t bytes = next_bytes(transfer);
     const Location to = transfer.local ? transfer.copy_to.at(transfer.next) : Location{};
     const bool within = transfer.local && from.reaches(to);
-    const bool needs_bounce = !within && from.pointer == nullptr && to.pointer == nullptr;
+    const bool by_network = !transfer.local && from.network && bytes >= transfer.least_from_network;
+    const bool needs_bounce = !within && !by_network && from.pointer == nullptr && to.pointer == nullptr;
     if (needs_bounce && (from.memory->waits() || (to.memory != nullptr && to.memory->waits()))) return false;
     std::byte* bounce = needs_bounce ? take_bounce(false) : nullptr;
     if (needs_bounce && bounce == nullptr) return false;
@@ -229,11 +241,14 @@ bool Mover::pump(SendTransfer& transfer) {
     if (within) {
         piece->stage = Piece::Stage::writing;
         status = from.copy(to, bytes, piece);
+    } else if (by_network) {
+        piece->stage = Piece::Stage::reading;  // nothing to read: step() sends from this place
     } else if (from.pointer == nullptr) {
         piece->stage = Piece::Stage::reading;
+        piece->copies = 1;
         status = from.read(to.pointer != nullptr ? to.pointer : bounce, bytes, piece);
     } else if (!transfer.local) {
-        piece->stage = Piece::Stage::reading;  // nothing to read: step() sends from this place
+        piece->stage = Piece::Stage::reading;  // likewise
     } else {
         piece->stage = Piece::Stage::writing;
         if (to.pointer != nullptr) {
@@ -263,23 +278,35 @@ void Mover::step(Piece& piece, Status status) {
             piece.stage = Piece::Stage::sending;
             if (!peers_.connect(*transfer.peer)) return piece_over(piece, Status::peer_lost);
             const Chunk header{Kind::chunk, static_cast<std::uint32_t>(piece.bytes), transfer.remote_token,
-                               piece.offset};
-            status =
-                peers_.transmit(*transfer.peer, bytes_of(header),
-                                from.pointer != nullptr ? from.pointer : piece.bounce, piece.bytes, &piece);
+                               piece.offset, piece.copies};
+            if (from.pointer == nullptr && piece.bounce == nullptr)
+                status =
+                    peers_.transmit_from(*transfer.peer, bytes_of(header), from.network, piece.bytes, &piece);
+            else
+                status = peers_.transmit(*transfer.peer, bytes_of(header),
+                                         from.pointer != nullptr ? from.pointer : piece.bounce, piece.bytes,
+                                         &piece);
         }
         if (status != Status::in_progress) step(piece, status);
         return;
     }
     if (piece.stage == Piece::Stage::fetching) {
         const Location to = piece.recv->place.at(piece.offset);
-        if (to.pointer != nullptr) return piece_over(piece, Status::ok);
+        if (piece.bounce == nullptr) return piece_over(piece, Status::ok);
         if (piece.recv->dead) return piece_over(piece, Status::canceled);
         piece.stage = Piece::Stage::storing;
         status = to.write(piece.bounce, piece.bytes, &piece);
         if (status == Status::in_progress) return;
     }
     piece_over(piece, status);
+}
+
+void Mover::count_received(const RecvTransfer& transfer, std::uint8_t copies, std::size_t bytes) {
+    counters_.bytes_received += bytes;
+    if (transfer.bytes <= eager_bytes) return;
+    (copies == 0   ? counters_.bytes_direct
+     : copies == 1 ? counters_.bytes_copied_once
+                   : counters_.bytes_copied_twice) += bytes;
 }
 
 void Mover::piece_over(Piece& piece, Status status) {
@@ -291,6 +318,7 @@ void Mover::piece_over(Piece& piece, Status status) {
         if (user != nullptr) --user->pieces;
     }
     const std::size_t bytes = piece.bytes;
+    if (send == nullptr && !is_error(status)) count_received(*recv, piece.copies, bytes);
     pieces_.give_back(&piece);
     const bool in_parts = send != nullptr && send->parts != nullptr;
     auto account = [&](Transfer& transfer) {
@@ -305,9 +333,7 @@ void Mover::piece_over(Piece& piece, Status status) {
     };
     if (send != nullptr && recv == nullptr) {
         (send->local ? counters_.bytes_local : counters_.bytes_sent) += bytes;
-    } else if (send == nullptr) {
-        counters_.bytes_received += bytes;
-    } else {
+    } else if (send != nullptr) {
         counters_.bytes_local += bytes;
     }
     const bool recv_done = recv != nullptr && account(*recv);

@@ -25,9 +25,11 @@ struct MemoryUser {
     std::size_t pieces = 0;  // in flight, touching its memory
 };
 
-// Where a payload is: behind a pointer, or in host memory that only read() and write() reach.
+// Where a payload is: behind a pointer, where the network card reaches it, or in host memory that only read()
+// and write() reach.
 struct Location {
     std::byte* pointer = nullptr;
+    NetworkPlace network;
     memory::HostMemory* memory = nullptr;
     memory::HostRange range;
     std::uint64_t offset = 0;
@@ -43,6 +45,8 @@ struct Location {
         location.memory = &its_memory;
         location.range = buffer;
         if (buffer.bytes > 0) location.pointer = its_memory.direct(buffer, 0, buffer.bytes);
+        if (buffer.bytes > 0 && location.pointer == nullptr)
+            location.network = its_memory.network_place(buffer, 0, buffer.bytes);
         return location;
     }
 
@@ -50,6 +54,7 @@ struct Location {
         Location moved = *this;
         moved.offset += more;
         if (moved.pointer != nullptr) moved.pointer += more;
+        if (moved.network) moved.network.address += more;
         return moved;
     }
     Status read(void* to, std::size_t bytes, Completion* completion) const {
@@ -58,12 +63,15 @@ struct Location {
     Status write(const void* from, std::size_t bytes, Completion* completion) const {
         return memory->write(range, offset, from, bytes, completion);
     }
-    // Whether the host can copy the bytes to `to` itself, so that they need not come here.
+    // Whether the host or the network card can copy the bytes to `to` itself, so that they need not come
+    // here.
     bool reaches(const Location& to) const {
+        if (network && to.network) return true;
         return pointer == nullptr && to.pointer == nullptr && memory != nullptr && memory == to.memory &&
                memory->copies_within(range, to.range);
     }
     Status copy(const Location& to, std::size_t bytes, Completion* completion) const {
+        if (network && to.network) return memory->copy_places(network, to.network, bytes, completion);
         return memory->copy(range, offset, to.range, to.offset, bytes, completion);
     }
 };
@@ -125,6 +133,7 @@ struct SendTransfer : Transfer {
     std::uint64_t remote_token = 0;
     std::uint64_t next = 0;  // first byte of the next piece
     std::uint32_t chunk_limit = 0, most_pieces = 0;
+    std::size_t least_from_network = SIZE_MAX;  // the fabric takes smaller pieces from pointers only
     bool begun = false;
     bool queued = false;
     // The owners at both ends tell each other of failures. A receiver that is gone sends a message of its
@@ -154,6 +163,7 @@ struct RecvTransfer : Transfer {
 struct Piece : Completion {
     enum class Stage : std::uint8_t { reading, writing, sending, fetching, storing } stage = Stage::reading;
     bool from_recv_pool = false;
+    std::uint8_t copies = 0;  // made of its bytes by this process, or, of one received, by both
     std::uint64_t token = 0;
     Mover* mover = nullptr;
     SendTransfer* send = nullptr;
@@ -169,6 +179,7 @@ struct Piece : Completion {
 struct HeldChunk {
     std::uint64_t token = 0, offset = 0;
     std::size_t bytes = 0;
+    std::uint8_t copies = 0;  // made by the sender
     void* rendezvous = nullptr;
     std::vector<std::byte> payload;
 };

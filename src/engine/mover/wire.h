@@ -75,8 +75,10 @@ struct Routed {
 struct Chunk {
     Kind kind;
     std::uint32_t bytes;
-    std::uint64_t token;   // receiving transfer
-    std::uint64_t offset;  // in its payload
+    std::uint64_t token;       // receiving transfer
+    std::uint64_t offset;      // in its payload
+    std::uint32_t copies = 0;  // that the sending proxy has made of it
+    std::uint32_t unused = 0;
 };
 struct Grant {
     Kind kind;
@@ -111,7 +113,7 @@ struct RankGone {
     std::uint32_t job_rank;
     std::uint64_t job_high, job_low;
 };
-static_assert(sizeof(Stamp) == 16 && sizeof(Route) == 32 && sizeof(Routed) == 40 && sizeof(Chunk) == 24 &&
+static_assert(sizeof(Stamp) == 16 && sizeof(Route) == 32 && sizeof(Routed) == 40 && sizeof(Chunk) == 32 &&
               sizeof(Grant) == 32 && sizeof(Finished) == 16 && sizeof(PeerHello) == 24 &&
               sizeof(Beat) == 24 && sizeof(RankGone) == 24);
 

@@ -58,9 +58,7 @@ Status Schedules::start(Team& team, const Plan& plan, std::uint32_t sequence,
             plan.give_back(std::move(owned));
             return Status::access;
         }
-        location.memory = team.session->memory;
-        location.range = range;
-        if (slots[i].bytes > 0) location.pointer = location.memory->direct(range, 0, slots[i].bytes);
+        location = Location::of(*team.session->memory, range);
     }
 
     instance.home = this;

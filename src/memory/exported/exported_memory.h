@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/completion.h"
+#include "base/network_place.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,15 @@ class ExportedMemory {
     virtual Status import_region(std::span<const std::byte> blob, std::uint64_t address, std::uint64_t bytes,
                                  Handle& handle) = 0;
     virtual void release(Handle handle) = 0;
+
+    // What the fabric's transport takes in the place of a pointer to `address`; empty where the fabric does
+    // not know these imports.
+    virtual NetworkPlace place(Handle /*handle*/, std::uint64_t /*address*/) const { return {}; }
+    // Copies from one such place to another, which need not be of the same import. Returns as write() does.
+    virtual Status copy(const NetworkPlace& /*from*/, const NetworkPlace& /*to*/, std::size_t /*bytes*/,
+                        Completion* /*completion*/) {
+        return Status::unsupported;
+    }
 
     // Copies between host memory at `address` and this process's memory. The caller has checked the range
     // against the import. Returns ok, in_progress (`completion` follows) or an error.

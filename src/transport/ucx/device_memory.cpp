@@ -2,8 +2,10 @@
 #include "transport/free_list.h"
 #include "transport/ucx/exported_memory.h"
 #include "transport/ucx/handles.h"
+#include "transport/ucx/import.h"
 #include "transport/ucx/status.h"
 #include "transport/ucx/tuning.h"
+#include "transport/ucx/worker.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +19,9 @@ namespace {
 // host's memory, which the import's key names, and this process's memory.
 class Device final : public DeviceMemory {
   public:
-    Device(const UcxConfig& config, MemorySource source) : config_(config), source_(source) {}
+    // Without a context, open() makes one.
+    explicit Device(const UcxConfig& config, ucx::SharedContext context = nullptr)
+        : config_(config), of_fabric_(context != nullptr), context_(std::move(context)) {}
     ~Device() override;
 
     Status open(std::string& problem);
@@ -26,6 +30,12 @@ class Device final : public DeviceMemory {
     Status import_region(std::span<const std::byte> blob, std::uint64_t address, std::uint64_t bytes,
                          Handle& handle) override;
     void release(Handle handle) override;
+    NetworkPlace place(Handle handle, std::uint64_t address) const override {
+        if (!of_fabric_) return {};
+        return {&static_cast<const Import*>(handle)->registration, address};
+    }
+    Status copy(const NetworkPlace& from, const NetworkPlace& to, std::size_t bytes,
+                Completion* completion) override;
     Status read(Handle handle, std::uint64_t address, void* destination, std::size_t bytes,
                 Completion* completion) override;
     Status write(Handle handle, std::uint64_t address, const void* source, std::size_t bytes,
@@ -38,13 +48,9 @@ class Device final : public DeviceMemory {
   private:
     struct Import {
         ucx::Memory memory;
-        ucp_rkey_h rkey = nullptr;
-        std::uint64_t address = 0, bytes = 0;
+        ucx::Registration registration;
         ~Import() {
-            if (rkey) ucp_rkey_destroy(rkey);
-        }
-        bool holds(std::uint64_t first, std::size_t length) const {
-            return first >= address && length <= bytes && first - address <= bytes - length;
+            if (registration.key != nullptr) ucp_rkey_destroy(registration.key);
         }
     };
     struct DeviceOperation {
@@ -54,14 +60,15 @@ class Device final : public DeviceMemory {
     };
 
     static void on_moved(void* request, ucs_status_t status, void* operation);
-    Status map(std::span<const std::byte> blob, Import& import);
+    Status put(DeviceOperation* operation, const void* source, std::size_t bytes, std::uint64_t address,
+               ucp_rkey_h rkey, const ucp_request_param_t& params);
     Status start(DeviceOperation* operation, ucs_status_ptr_t request);
-    ucp_request_param_t params_for(DeviceOperation* operation) const;
+    static ucp_request_param_t params_for(DeviceOperation* operation);
     void end(DeviceOperation* operation, Status status);
 
     const UcxConfig config_;
-    const MemorySource source_;
-    ucx::Context context_;
+    const bool of_fabric_;
+    ucx::SharedContext context_;
     ucp_worker_h worker_ = nullptr;
     ucp_ep_h self_ = nullptr;
     int event_fd_ = -1;
@@ -71,17 +78,14 @@ class Device final : public DeviceMemory {
 };
 
 Status Device::open(std::string& problem) {
-    unsigned long features = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
-    if (source_ == MemorySource::exported) {
-#ifdef OFFPATH_UCX_EXPORTED_MEMORY
-        features |= UCP_FEATURE_EXPORTED_MEMH;
-#else
-        problem = "this was built with a UCX before 1.14, which has no exported memory handles";
-        return Status::unsupported;
-#endif
+    if (!of_fabric_) {
+        unsigned long features = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
+        if (const Status status = ucx::add_import_features(config_.imports, features, problem);
+            status != Status::ok)
+            return status;
+        context_ = ucx::open_context(config_, features, problem);
+        if (!context_) return Status::unavailable;
     }
-    context_ = ucx::open_context(config_, features, problem);
-    if (!context_) return Status::unavailable;
     ucp_worker_params_t params{};
     params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     params.thread_mode = UCS_THREAD_MODE_SINGLE;
@@ -131,40 +135,25 @@ Status Device::probe(std::string& why_not) {
     return Status::unsupported;
 }
 
-Status Device::map([[maybe_unused]] std::span<const std::byte> blob, Import& import) {
-    ucp_mem_map_params_t params{};
-    if (source_ == MemorySource::own_process) {
-        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
-        params.address = reinterpret_cast<void*>(import.address);
-        params.length = import.bytes;
-    } else {
-#ifdef OFFPATH_UCX_EXPORTED_MEMORY
-        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_EXPORTED_MEMH_BUFFER;
-        params.exported_memh_buffer = blob.data();
-#endif
-    }
-    if (ucs_status_t status = import.memory.map(context_.get(), params); status != UCS_OK) {
-        log::error(Code::exported_memory, "cannot import {} bytes of host memory: {}", import.bytes,
-                   ucs_status_string(status));
-        return ucx::from_ucs(status);
-    }
-    return Status::ok;
-}
-
 Status Device::import_region(std::span<const std::byte> blob, std::uint64_t address, std::uint64_t bytes,
                              Handle& handle) {
     if (bytes == 0 || address + bytes < address) return Status::invalid;
-    if (blob.empty() && source_ == MemorySource::exported) return Status::invalid;
+    if (blob.empty() && config_.imports == MemorySource::exported) return Status::invalid;
     auto import = std::make_unique<Import>();
-    import->address = address;
-    import->bytes = bytes;
-    if (Status status = map(blob, *import); status != Status::ok) return status;
+    ucs_status_t status =
+        ucx::import_memory(context_.get(), config_.imports, blob, address, bytes, import->memory);
+    if (status != UCS_OK) {
+        log::error(Code::exported_memory, "cannot import {} bytes of host memory: {}", bytes,
+                   ucs_status_string(status));
+        return ucx::from_ucs(status);
+    }
+    import->registration = {context_.get(), import->memory.get(), address, bytes, nullptr};
     void* packed = nullptr;
     std::size_t packed_bytes = 0;
-    ucs_status_t status = ucp_rkey_pack(context_.get(), import->memory.get(), &packed, &packed_bytes);
+    status = ucp_rkey_pack(context_.get(), import->memory.get(), &packed, &packed_bytes);
     if (status == UCS_OK) {
-        status = ucp_ep_rkey_unpack(self_, packed, &import->rkey);
-        if (status != UCS_OK) import->rkey = nullptr;
+        status = ucp_ep_rkey_unpack(self_, packed, &import->registration.key);
+        if (status != UCS_OK) import->registration.key = nullptr;
         ucp_rkey_buffer_release(packed);
     }
     if (status != UCS_OK) {
@@ -180,7 +169,7 @@ void Device::release(Handle handle) {
     std::erase_if(imports_, [&](const auto& import) { return import.get() == handle; });
 }
 
-ucp_request_param_t Device::params_for(DeviceOperation* operation) const {
+ucp_request_param_t Device::params_for(DeviceOperation* operation) {
     ucp_request_param_t params = ucx::host_memory_params(operation);
     params.cb.send = &Device::on_moved;
     return params;
@@ -189,25 +178,45 @@ ucp_request_param_t Device::params_for(DeviceOperation* operation) const {
 Status Device::read(Handle handle, std::uint64_t address, void* destination, std::size_t bytes,
                     Completion* completion) {
     const auto& import = *static_cast<Import*>(handle);
-    if (!import.holds(address, bytes)) return Status::access;
+    if (!import.registration.holds(address, bytes)) return Status::access;
     DeviceOperation* operation = operations_.take();
     *operation = {this, completion, true};
     const ucp_request_param_t params = params_for(operation);
-    return start(operation, ucp_get_nbx(self_, destination, bytes, address, import.rkey, &params));
+    return start(operation,
+                 ucp_get_nbx(self_, destination, bytes, address, import.registration.key, &params));
 }
 
 // A put is done when its bytes are visible in the host's memory, which is after a flush.
 Status Device::write(Handle handle, std::uint64_t address, const void* source, std::size_t bytes,
                      Completion* completion) {
     const auto& import = *static_cast<Import*>(handle);
-    if (!import.holds(address, bytes)) return Status::access;
+    if (!import.registration.holds(address, bytes)) return Status::access;
     DeviceOperation* operation = operations_.take();
     *operation = {this, completion, false};
-    const ucp_request_param_t params = params_for(operation);
-    void* request = ucp_put_nbx(self_, source, bytes, address, import.rkey, &params);
+    return put(operation, source, bytes, address, import.registration.key, params_for(operation));
+}
+
+// The card moves the bytes from one host's memory to another's.
+Status Device::copy(const NetworkPlace& from, const NetworkPlace& to, std::size_t bytes,
+                    Completion* completion) {
+    const ucx::Registration* const source = ucx::Registration::of(from, bytes, context_.get());
+    const ucx::Registration* const target = ucx::Registration::of(to, bytes, context_.get());
+    if (source == nullptr || target == nullptr) return Status::access;
+    DeviceOperation* operation = operations_.take();
+    *operation = {this, completion, false};
+    ucp_request_param_t params = ucx::network_params(*source, operation);
+    params.cb.send = &Device::on_moved;
+    return put(operation, reinterpret_cast<const void*>(from.address), bytes, to.address, target->key,
+               params);
+}
+
+Status Device::put(DeviceOperation* operation, const void* source, std::size_t bytes, std::uint64_t address,
+                   ucp_rkey_h rkey, const ucp_request_param_t& params) {
+    void* request = ucp_put_nbx(self_, source, bytes, address, rkey, &params);
     if (request != nullptr) return start(operation, request);
     operation->flushing = true;
-    return start(operation, ucp_ep_flush_nbx(self_, &params));
+    const ucp_request_param_t flush = params_for(operation);
+    return start(operation, ucp_ep_flush_nbx(self_, &flush));
 }
 
 Status Device::start(DeviceOperation* operation, ucs_status_ptr_t request) {
@@ -225,7 +234,7 @@ void Device::on_moved(void* request, ucs_status_t status, void* operation) {
     ucp_request_free(request);
     if (status == UCS_OK && !ours->flushing) {
         ours->flushing = true;
-        const ucp_request_param_t params = owner.params_for(ours);
+        const ucp_request_param_t params = params_for(ours);
         void* flush = ucp_ep_flush_nbx(owner.self_, &params);
         if (UCS_PTR_IS_PTR(flush)) return;
         status = UCS_PTR_STATUS(flush);
@@ -252,12 +261,24 @@ Status Device::arm() {
 
 }  // namespace
 
-Status open_device_memory(const UcxConfig& config, MemorySource source, std::unique_ptr<DeviceMemory>& memory,
-                          std::string& problem) {
-    auto device = std::make_unique<Device>(config, source);
+namespace {
+
+Status open(std::unique_ptr<Device> device, std::unique_ptr<DeviceMemory>& memory, std::string& problem) {
     if (Status status = device->open(problem); status != Status::ok) return status;
     memory = std::move(device);
     return Status::ok;
+}
+
+}  // namespace
+
+Status open_device_memory(const UcxConfig& config, std::unique_ptr<DeviceMemory>& memory,
+                          std::string& problem) {
+    return open(std::make_unique<Device>(config), memory, problem);
+}
+
+Status open_device_memory(Transport& fabric, std::unique_ptr<DeviceMemory>& memory, std::string& problem) {
+    auto& ours = static_cast<ucx::UcxTransport&>(fabric);
+    return open(std::make_unique<Device>(ours.config(), ours.context()), memory, problem);
 }
 
 }  // namespace offpath::transport

@@ -34,15 +34,13 @@ class DeviceMemory : public memory::ExportedMemory {
     virtual Status arm() = 0;
 };
 
-// import_region() gets its memory from here.
-enum class MemorySource {
-    exported,  // a blob that a host packed
-    // Memory of this process; the blob is ignored. It tests the data path where nothing can be exported.
-    own_process
-};
-// Errors: unsupported or unavailable; `problem` says what is missing.
-Status open_device_memory(const UcxConfig& config, MemorySource source, std::unique_ptr<DeviceMemory>& memory,
+// `config.imports` says where import_region() gets its memory; with own_process the blob is ignored. Errors:
+// unsupported or unavailable; `problem` says what is missing.
+Status open_device_memory(const UcxConfig& config, std::unique_ptr<DeviceMemory>& memory,
                           std::string& problem);
+// The same for a fabric of make_ucx_transport() that imports: it then moves these imports by itself. Either
+// may end first.
+Status open_device_memory(Transport& fabric, std::unique_ptr<DeviceMemory>& memory, std::string& problem);
 
 // The host's side.
 Status open_host_exporter(const UcxConfig& config, std::unique_ptr<memory::HostExporter>& exporter,

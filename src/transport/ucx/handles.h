@@ -2,8 +2,12 @@
 // headers have.
 #pragma once
 
+#include "base/network_place.h"
+
 #include <ucp/api/ucp.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #if UCP_API_VERSION >= UCP_VERSION(1, 14)
@@ -50,5 +54,32 @@ class Memory {
     ucp_context_h context_ = nullptr;
     ucp_mem_h handle_ = nullptr;
 };
+
+// Imported memory of a host, as operations name it: NetworkPlace::registration points here.
+struct Registration {
+    ucp_context_h context = nullptr;
+    ucp_mem_h memory = nullptr;
+    std::uint64_t address = 0, bytes = 0;
+    ucp_rkey_h key = nullptr;  // through which this process reaches it
+
+    bool holds(std::uint64_t first, std::size_t length) const {
+        return first >= address && length <= bytes && first - address <= bytes - length;
+    }
+    // The record behind a place, if it is of this context and holds so many bytes there; else null.
+    static const Registration* of(const NetworkPlace& place, std::size_t bytes, ucp_context_h context) {
+        const auto* known = static_cast<const Registration*>(place.registration);
+        return known != nullptr && known->context == context && known->holds(place.address, bytes) ? known
+                                                                                                   : nullptr;
+    }
+};
+
+// The parameters of an operation whose local bytes are such memory. UCX then uses the handle, and touches
+// nothing.
+inline ucp_request_param_t network_params(const Registration& place, void* operation) {
+    ucp_request_param_t params = host_memory_params(operation);
+    params.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+    params.memh = place.memory;
+    return params;
+}
 
 }  // namespace offpath::transport::ucx

@@ -98,7 +98,9 @@ ExportedMemoryProbe probe_exported_memory(const UcxConfig& config) {
             exporter->export_region(memory.get(), static_cast<std::size_t>(page), exported, problem);
         if (status != Status::ok) return status;
         std::unique_ptr<DeviceMemory> device;
-        status = open_device_memory(config, MemorySource::exported, device, problem);
+        UcxConfig importing = config;
+        importing.imports = MemorySource::exported;
+        status = open_device_memory(importing, device, problem);
         if (status != Status::ok) return status;
         memory::ExportedMemory::Handle handle = nullptr;
         status = device->import_region(exported->blob(), reinterpret_cast<std::uint64_t>(memory.get()),

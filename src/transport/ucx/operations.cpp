@@ -73,15 +73,37 @@ void UcxTransport::on_posted(void* request, ucs_status_t status, void* record) {
 Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
                           std::size_t bytes, Completion* completion) {
     auto& to = static_cast<UcxEndpoint&>(endpoint);
-    if (header.size() > max_wire_header) return Status::invalid;
     if (to.local) return local_->send(*to.local, header, payload, bytes, completion);
+    return send(to, header, payload, bytes, nullptr, completion);
+}
+
+Status UcxTransport::send_from(Endpoint& endpoint, std::span<const std::byte> header,
+                               const NetworkPlace& payload, std::size_t bytes, Completion* completion) {
+    auto& to = static_cast<UcxEndpoint&>(endpoint);
+    const Registration* const place = Registration::of(payload, bytes, context_.get());
+    if (place == nullptr || to.local != nullptr) return Status::access;
+    return send(to, header, reinterpret_cast<const void*>(payload.address), bytes, place, completion);
+}
+
+// Smaller payloads travel with their header, so they are read first. `connect` reaches this process itself
+// without a network.
+std::size_t UcxTransport::least_from_network(const Endpoint& endpoint) const {
+    const bool reached =
+        config_.imports != MemorySource::none && static_cast<const UcxEndpoint&>(endpoint).local == nullptr;
+    return reached ? least_direct_bytes : SIZE_MAX;
+}
+
+Status UcxTransport::send(UcxEndpoint& to, std::span<const std::byte> header, const void* payload,
+                          std::size_t bytes, const Registration* place, Completion* completion) {
+    if (header.size() > max_wire_header) return Status::invalid;
     if (!to.ep || to.error != UCS_OK) return Status::peer_lost;
 
     SendRecord* record = sends_.take();
     std::memcpy(record->header.data(), header.data(), header.size());
-    ucp_request_param_t param = ucx::host_memory_params(record);
+    ucp_request_param_t param =
+        place != nullptr ? network_params(*place, record) : ucx::host_memory_params(record);
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-    const bool pushed = bytes < config_.rendezvous_bytes || bytes <= to.push_bytes;
+    const bool pushed = place == nullptr && (bytes < config_.rendezvous_bytes || bytes <= to.push_bytes);
     param.flags = bytes > 0 && !pushed ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
     param.cb.send = &UcxTransport::on_sent;
     begin(record, completion);
@@ -124,6 +146,21 @@ void UcxTransport::on_sent(void* request, ucs_status_t status, void* record) {
 }
 
 Status UcxTransport::fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) {
+    return receive(rendezvous, destination, bytes, nullptr, completion);
+}
+
+Status UcxTransport::fetch_into(void* rendezvous, const NetworkPlace& destination, std::size_t bytes,
+                                Completion* completion) {
+    const Registration* const place = Registration::of(destination, bytes, context_.get());
+    if (place == nullptr || static_cast<Payload*>(rendezvous)->local) {
+        discard(rendezvous);
+        return Status::access;
+    }
+    return receive(rendezvous, reinterpret_cast<void*>(destination.address), bytes, place, completion);
+}
+
+Status UcxTransport::receive(void* rendezvous, void* destination, std::size_t bytes,
+                             const Registration* place, Completion* completion) {
     auto* payload = static_cast<Payload*>(rendezvous);
     if (bytes != payload->bytes) return Status::invalid;
     void* descriptor = payload->descriptor;
@@ -133,7 +170,8 @@ Status UcxTransport::fetch(void* rendezvous, void* destination, std::size_t byte
     if (payload->local) return local_->fetch(descriptor, destination, bytes, completion);
 
     WorkerOperation* operation = fetches_.take();
-    ucp_request_param_t param = ucx::host_memory_params(operation);
+    ucp_request_param_t param =
+        place != nullptr ? network_params(*place, operation) : ucx::host_memory_params(operation);
     param.cb.recv_am = &UcxTransport::on_fetched;
     begin(operation, completion);
     void* request = ucp_am_recv_data_nbx(worker_, descriptor, destination, bytes, &param);

@@ -46,6 +46,11 @@ constexpr Tuned tuned[] = {
     {"TCP_RX_SEG_SIZE", "256K"},
 };
 
+// For memory that only the network card reaches: UCX's other ways would touch the bytes. The receiver's card
+// reads. (The protocols that honour handles are optional before UCX 1.15.)
+constexpr std::pair<const char*, const char*> network_memory[] = {
+    {"PROTO_ENABLE", "y"}, {"RNDV_SCHEME", "get_zcopy"}, {"RNDV_THRESH", "0"}};
+
 std::string user_timeout() {
     const std::uint64_t limit_ns = lost_after_ns();
     return limit_ns == UINT64_MAX ? "0" : fmt::format("{}s", limit_ns / 1'000'000'000);
@@ -88,6 +93,11 @@ Config read_config(const UcxConfig& config, std::string& problem) {
         // A UCX that does not know a name keeps its default.
         const std::string value = setting.value != nullptr ? setting.value : user_timeout();
         if (takes_transport_settings()) (void)ucp_config_modify(raw, setting.name, value.c_str());
+    }
+    for (const auto& [name, value] : network_memory) {
+        if (config.imports == MemorySource::none || std::getenv(fmt::format("UCX_{}", name).c_str()))
+            continue;
+        (void)ucp_config_modify(raw, name, value);
     }
     const std::pair<const char*, const std::string&> asked[] = {{"NET_DEVICES", config.net_devices},
                                                                 {"TLS", config.tls}};

@@ -20,6 +20,7 @@ struct ContextRelease {
 };
 using Config = std::unique_ptr<ucp_config_t, ConfigRelease>;
 using Context = std::unique_ptr<std::remove_pointer_t<ucp_context_h>, ContextRelease>;
+using SharedContext = std::shared_ptr<std::remove_pointer_t<ucp_context_h>>;
 
 // Reads UCX's configuration and applies our settings. Null, with `problem`, on error.
 Config read_config(const UcxConfig& config, std::string& problem);

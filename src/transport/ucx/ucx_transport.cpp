@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "transport/loopback/loopback.h"
 #include "transport/ucx/address.h"
+#include "transport/ucx/import.h"
 #include "transport/ucx/worker.h"
 
 #include <fmt/format.h>
@@ -37,7 +38,11 @@ LoopbackHub& process_hub() {
 }  // namespace
 
 Status UcxTransport::open(std::string& problem) {
-    context_ = open_context(config_, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, problem);
+    unsigned long features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    if (const Status status = add_import_features(config_.imports, features, problem); status != Status::ok)
+        return status;
+    if (config_.imports != MemorySource::none) config_.in_process = false;
+    context_ = open_context(config_, features, problem);
     if (!context_) return Status::unavailable;
 
     ucp_worker_params_t params{};

@@ -17,6 +17,14 @@
 
 namespace offpath::transport {
 
+// Where the memory comes from that only the network card reaches.
+enum class MemorySource {
+    none,
+    exported,  // from a host that packed it (exported_memory.h)
+    // From this process. It tests the data path where nothing can be exported.
+    own_process
+};
+
 struct UcxConfig {
     std::string net_devices;       // e.g. "v0" or "eth0,eth1"; empty: UCX_NET_DEVICES, else all
     std::string tls;               // e.g. "tcp,self"; empty: UCX_TLS, else all
@@ -29,6 +37,9 @@ struct UcxConfig {
     // assemble it in a buffer.
     std::size_t stream_push_bytes = 240 << 10;
     unsigned drain_ms = 200;
+    // Not none: the transport moves imported memory by itself (send_from(), fetch_into()), and reaches its
+    // peers over the network card only, also those of this process.
+    MemorySource imports = MemorySource::none;
 };
 
 // Returns ok, or unavailable; `problem` then names what UCX lacks and which settings were in force.

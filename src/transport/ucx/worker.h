@@ -18,6 +18,9 @@
 namespace offpath::transport::ucx {
 
 constexpr unsigned am_id = 1;
+// Simulated with the figures of a BlueField-2, an alltoall by the network card is 17 to 20 % shorter from
+// here on than one whose payloads are staged and travel with their header.
+constexpr std::size_t least_direct_bytes = 8 << 10;
 
 class UcxTransport;
 
@@ -78,6 +81,8 @@ class UcxTransport final : public Transport, Handler {
     ~UcxTransport() override;
 
     Status open(std::string& problem);
+    const UcxConfig& config() const { return config_; }
+    const SharedContext& context() const { return context_; }
 
     void set_handler(Handler* handler) override { handler_ = handler; }
     std::vector<std::byte> address() const override { return address_; }
@@ -90,6 +95,12 @@ class UcxTransport final : public Transport, Handler {
     std::size_t push_bytes(Endpoint& endpoint) override;
     bool only_streams() const override { return only_streams_; }
     Status fetch(void* rendezvous, void* destination, std::size_t bytes, Completion* completion) override;
+    std::size_t least_from_network(const Endpoint& endpoint) const override;
+    bool fetches_into_network() const override { return config_.imports != MemorySource::none; }
+    Status send_from(Endpoint& endpoint, std::span<const std::byte> header, const NetworkPlace& payload,
+                     std::size_t bytes, Completion* completion) override;
+    Status fetch_into(void* rendezvous, const NetworkPlace& destination, std::size_t bytes,
+                      Completion* completion) override;
     void discard(void* rendezvous) override;
     unsigned progress() override;
     int event_fd() const override { return event_fd_; }
@@ -112,6 +123,10 @@ class UcxTransport final : public Transport, Handler {
     static void on_posted(void* request, ucs_status_t status, void* record);
     static void on_sent(void* request, ucs_status_t status, void* record);
     static void on_fetched(void* request, ucs_status_t status, std::size_t bytes, void* operation);
+    Status send(UcxEndpoint& to, std::span<const std::byte> header, const void* payload, std::size_t bytes,
+                const Registration* place, Completion* completion);
+    Status receive(void* rendezvous, void* destination, std::size_t bytes, const Registration* place,
+                   Completion* completion);
     template <typename Record>
     void over(Record* record, FreeList<Record>& home, ucs_status_t status);
     template <typename Record>
@@ -130,7 +145,7 @@ class UcxTransport final : public Transport, Handler {
     void flush(std::chrono::steady_clock::time_point deadline);
 
     UcxConfig config_;
-    Context context_;
+    SharedContext context_;
     ucp_worker_h worker_ = nullptr;
     std::vector<std::byte> address_;
     std::string description_;
