@@ -7,10 +7,13 @@ scripts/setup.sh rdma
 [ -f build-rdma/build.ninja ] || cmake --preset rdma -DCMAKE_MESSAGE_LOG_LEVEL=WARNING
 scripts/build.py build-rdma rdma-tests
 # UCX 1.13 of Debian 12 on soft-RoCE. Without its hooks for memory, UCX registers imported memory again for each transfer.
-settings="UCX_TLS=rc_verbs,ud_verbs UCX_UD_VERBS_ETH_DGID_CHECK=n UCX_MEM_MMAP_HOOK_MODE=bistro UCX_HANDLE_ERRORS=none UCX_WARN_UNUSED_ENV_VARS=n"
-tests="for test in build-rdma/bin/test-rdma build-rdma/tests/rdma/bin/test-rdma-hosts; do
-    env $settings \$test --gtest_brief=1 '--gtest_filter=${1:-*}' || exit 1
-done"
+settings="UCX_TLS=rc_verbs,ud_verbs UCX_UD_VERBS_ETH_DGID_CHECK=n UCX_RC_TIMEOUT=500ms UCX_RC_RETRY_COUNT=5
+    UCX_MEM_MMAP_HOOK_MODE=bistro UCX_HANDLE_ERRORS=none UCX_WARN_UNUSED_ENV_VARS=n"
+tests="failed=0
+for test in build-rdma/bin/test-rdma build-rdma/tests/rdma/bin/test-rdma-hosts build-rdma/bin/test-rdma-conformance; do
+    env ${settings//$'\n'/ } \$test --gtest_brief=1 '--gtest_filter=${1:-*}' || failed=1
+done
+exit \$failed"
 if [ -n "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
     bash -c "$tests"
 else

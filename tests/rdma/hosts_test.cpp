@@ -5,11 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -150,6 +155,69 @@ TEST_F(Hosts, PutsAndGetsGoFromHostToHost) {
         expect(offpath_window_destroy(window), OFFPATH_OK, "destroy");
     });
     EXPECT_EQ(copies.direct, 4 * bytes);
+    EXPECT_EQ(copies.once + copies.more, 0u);
+}
+
+// Sends and receives of 1 MiB between the two ranks until one fails. Counts them in Rank::shared.
+offpath_status_t exchange_until_it_fails(const Rank& me, offpath_team_h world, char* memory) {
+    auto& count = *static_cast<std::atomic<std::uint32_t>*>(me.shared);
+    for (int round = 0;; ++round) {
+        offpath_request_h request = nullptr;
+        const bool sends = (me.rank + static_cast<std::uint32_t>(round)) % 2 == 0;
+        offpath_status_t status =
+            sends ? offpath_send_offload(world, memory, 1 << 20, 1 - me.rank, 0, &request)
+                  : offpath_recv_offload(world, memory, 1 << 20, 1 - me.rank, 0, &request);
+        if (status != OFFPATH_OK) return status;
+        status = offpath_request_wait(request);
+        expect(offpath_request_free(request), OFFPATH_OK, "free");
+        if (status != OFFPATH_OK) return status;
+        ++count;
+    }
+}
+
+bool begins(const Job& job) {
+    const auto& count = *static_cast<const std::atomic<std::uint32_t>*>(job.shared());
+    for (const double end = now() + 60; now() < end; usleep(10'000))
+        if (count > 20) return true;
+    return false;
+}
+
+TEST_F(Hosts, AKilledDeviceEndsWhatIsOnTheWay) {
+    Job job(2, directory.path(), [](const Rank& me) {
+        require(become_host(me.rank == 0 ? "node-one" : "node-two"), "host name");
+        offpath_context_h context = me.init();
+        const offpath_status_t status =
+            exchange_until_it_fails(me, me.world(context), allocate(context, 1 << 20));
+        expect(status, OFFPATH_ERR_PEER_LOST, "the end");
+    });
+    ASSERT_TRUE(begins(job));
+    two->signal(SIGKILL);
+    EXPECT_EQ(two->wait(), -1);
+    EXPECT_EQ(job.wait(60), zeros(2)) << one->log();
+    EXPECT_TRUE(one->running());
+}
+
+// Its memory is gone while cards still read and write it.
+TEST_F(Hosts, AKilledHostEndsWhatIsOnTheWayAndNothingElse) {
+    Job job(2, directory.path(), [](const Rank& me) {
+        require(become_host(me.rank == 0 ? "node-one" : "node-two"), "host name");
+        offpath_context_h context = me.init();
+        const offpath_status_t status =
+            exchange_until_it_fails(me, me.world(context), allocate(context, 1 << 20));
+        expect(status, OFFPATH_ERR_PEER_LOST, "the end");
+    });
+    ASSERT_TRUE(begins(job));
+    kill(job.pid(1), SIGKILL);
+    EXPECT_EQ(job.wait(60), (std::vector<int>{0, -1})) << one->log();
+    // The devices serve the next job.
+    const Copies copies = run([](const Rank& me, offpath_context_h context, offpath_team_h world) {
+        char* const memory = allocate(context, 1 << 20);
+        offpath_request_h request = nullptr;
+        expect(me.rank == 0 ? offpath_send_offload(world, memory, 1 << 20, 1, 0, &request)
+                            : offpath_recv_offload(world, memory, 1 << 20, 0, 0, &request),
+               OFFPATH_OK, "start");
+        end(request);
+    });
     EXPECT_EQ(copies.once + copies.more, 0u);
 }
 

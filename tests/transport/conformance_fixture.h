@@ -77,6 +77,7 @@ inline std::unique_ptr<World> make_world(const std::string& kind) {
         return std::make_unique<LoopbackWorld>(LoopbackConfig{LoopbackConfig::Order::shuffled, 3, 0});
     if (kind == "faulty") return std::make_unique<FaultyWorld>();
     if (kind == "tcp") return std::make_unique<TcpWorld>();
+    if (kind == "ucx_verbs") return std::make_unique<UcxWorld>("rc_verbs,ud_verbs");
     if (kind == "ucx_tcp") return std::make_unique<UcxWorld>("tcp,self");
     // Not posix: it takes 17 MB of /dev/shm for each transport, and a container often has 64 MB there.
     if (kind == "ucx_shm") return std::make_unique<UcxWorld>("sysv,cma,self");

@@ -113,8 +113,13 @@ class UcxProcess : public testing::TestWithParam<std::string> {
     std::unique_ptr<Transport> transport;
 };
 
+#ifdef OFFPATH_VERBS_ONLY  // tests/rdma
+INSTANTIATE_TEST_SUITE_P(Tls, UcxProcess, testing::Values("rc_verbs,ud_verbs"),
+                         [](const auto&) { return "verbs"; });
+#else
 INSTANTIATE_TEST_SUITE_P(Tls, UcxProcess, testing::Values("tcp", "sm", "any"),
                          [](const auto& each) { return each.param; });
+#endif
 
 TEST_P(UcxProcess, EchoKeepsEveryByte) {
     Peer peer(tls(), "echo");

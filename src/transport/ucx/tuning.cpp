@@ -31,6 +31,10 @@ constexpr Tuned tuned[] = {
     // A connect to a node that does not answer would stop the proxy for minutes. UCX 1.13 misreads SYN_CNT.
     {"TCP_CONN_NB", "y"},
     {"TCP_SYN_CNT", "2", false},
+    // The same on RDMA: with UCX's 7 tries, 1 s apart, operations end later than a peer is given up, and
+    // soft-RoCE takes 7 for "for ever".
+    {"RC_TIMEOUT", "500ms", false},
+    {"RC_RETRY_COUNT", "5", false},
     // Where UCX_TLS allows daemons of one node shared memory: it supports error handling only on request.
     {"POSIX_ERROR_HANDLING", "y"},
     {"SYSV_ERROR_HANDLING", "y"},
