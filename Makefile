@@ -1,5 +1,5 @@
 # Fresh machine, two commands: `make demo` and `make test`. Each sets up what it needs first (scripts/setup.sh).
-# `make test` tests the product. `make test-all` runs the other kinds of checks: other MPIs, aarch64, sanitizers, fuzzers, packages, the site.
+# `make test` tests the product. `make test-all` runs the other kinds of checks: other MPIs, verbs in a guest, aarch64, sanitizers, fuzzers, packages, the site.
 # `make test-long` runs what takes hours. `make one TEST=NAME` runs the tests whose name matches.
 .PHONY: all setup configured build demo test test-all test-long one bench format check-format tidy test-asan test-tsan test-mpi-next fuzz clang aarch64 clean
 SUITE = cd tests && ../.venv/bin/python -m suite

@@ -13,10 +13,11 @@ tests="failed=0
 for test in build-rdma/bin/test-rdma build-rdma/tests/rdma/bin/test-rdma-hosts build-rdma/bin/test-rdma-conformance; do
     env ${settings//$'\n'/ } \$test --gtest_brief=1 '--gtest_filter=${1:-*}' || failed=1
 done
+[ '${1:-}' != '' ] || env ${settings//$'\n'/ } tests/rdma/no_copies.sh build-rdma || failed=1
 exit \$failed"
 if [ -n "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
     bash -c "$tests"
 else
     tests/rdma/boot_files.sh build-rdma/guest
-    tests/rdma/guest.py build-rdma/guest "$PWD" 400 "$tests"
+    tests/rdma/guest.py build-rdma/guest "$PWD" 900 "$tests"
 fi

@@ -114,6 +114,16 @@ typedef struct {
 OFFPATH_API offpath_status_t offpath_context_counters(offpath_context_h context,
                                                       offpath_context_counters_t* counters);
 
+/* Payloads of more than 4 KiB that have come for this process from other proxies since init, by the copies
+ * that proxies made of them on the way, in bytes. The network's own copies do not count. */
+typedef struct {
+    uint64_t direct; /* no proxy touched them */
+    uint64_t once;
+    uint64_t more;
+} offpath_copies_t;
+/* Asks the proxy, and waits for its answer. Errors: INVALID (null), PEER_LOST. Threads: as the context. */
+OFFPATH_API offpath_status_t offpath_context_copies(offpath_context_h context, offpath_copies_t* copies);
+
 #ifdef __cplusplus
 }
 #endif

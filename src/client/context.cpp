@@ -320,6 +320,14 @@ Status offpath_context::ask(const control::Message& question, std::uint64_t kern
     });
 }
 
+Status offpath_context::ask(control::CopiesAsked& copies) {
+    return ask_until(control::CopiesAsked{}, {}, [&](const control::Message& message) {
+        const auto* answer = std::get_if<control::CopiesAsked>(&message);
+        if (answer != nullptr) copies = *answer;
+        return answer != nullptr;
+    });
+}
+
 void offpath_context::take_kernel_texts() {
     std::lock_guard socket_guard(socket_mutex_);
     if (attachment.line->texts() == nullptr) attachment.line->take_texts(attachment.welcome.node);

@@ -119,6 +119,8 @@ struct offpath_context {
     // Returns when this process has everything that its kernels have printed, and the reasons of their
     // failures. Must not hold the lock.
     offpath::Status ask_for_kernel_texts();
+    // Must not hold the lock.
+    offpath::Status ask(offpath::control::CopiesAsked& copies);
 
     offpath::control::ClientChannel& channel() { return *attachment.channel; }
 

@@ -414,4 +414,14 @@ offpath_status_t offpath_context_counters(offpath_context_h context, offpath_con
     if (counters->struct_size != earlier) counters->own_bytes = context->requests.copied();
     return OFFPATH_OK;
 }
+
+offpath_status_t offpath_context_copies(offpath_context_h context, offpath_copies_t* copies) try {
+    if (context == nullptr || copies == nullptr) return OFFPATH_ERR_INVALID;
+    control::CopiesAsked answer;
+    const Status status = context->ask(answer);
+    if (status == Status::ok) *copies = {answer.direct, answer.once, answer.more};
+    return to_c(status);
+} catch (...) {
+    return caught("offpath_context_copies");
+}
 }

@@ -317,10 +317,18 @@ struct KernelTextsAsked {
     friend bool operator==(const KernelTextsAsked&, const KernelTextsAsked&) = default;
 };
 
-using Message =
-    std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye, Challenge,
-                 RemoteHello, RemoteWelcome, KeepAlive, RegisterExported, LoadKernel, KernelReply, DirectCall,
-                 DirectProof, DirectWelcome, TargetWelcome, KernelText, KernelTextsTaken, KernelTextsAsked>;
+// client -> daemon, and daemon -> client with the values: of the large payloads that have come for this
+// client from other proxies, the bytes that proxies copied on the way not at all, once, or more often.
+struct CopiesAsked {
+    std::uint64_t direct = 0, once = 0, more = 0;
+    static void fields(auto& self, auto&& each) { each(self.direct), each(self.once), each(self.more); }
+    friend bool operator==(const CopiesAsked&, const CopiesAsked&) = default;
+};
+
+using Message = std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye,
+                             Challenge, RemoteHello, RemoteWelcome, KeepAlive, RegisterExported, LoadKernel,
+                             KernelReply, DirectCall, DirectProof, DirectWelcome, TargetWelcome, KernelText,
+                             KernelTextsTaken, KernelTextsAsked, CopiesAsked>;
 
 std::vector<std::byte> encode_message(const Message& message);
 // protocol: not a message. version: a message of another version, byte order or word size. `message` is set

@@ -159,8 +159,8 @@ void Proxy::run() {
         "more "
         "often), {} copied locally, {} reduced",
         config_.index, counters.instances_done, counters.instances_failed, counters.bytes_sent,
-        counters.bytes_received, counters.bytes_direct, counters.bytes_copied_once,
-        counters.bytes_copied_twice, counters.bytes_local, counters.bytes_reduced);
+        counters.bytes_received, counters.copies.direct, counters.copies.once, counters.copies.more,
+        counters.bytes_local, counters.bytes_reduced);
     direct_.reset();
     engine_->close();
     transport_.reset();
@@ -411,9 +411,9 @@ void Proxy::show_now(std::uint64_t now_ns) {
     part.bytes_received = counters.bytes_received;
     part.bytes_copied = counters.bytes_local;
     part.bytes_reduced = counters.bytes_reduced;
-    part.bytes_direct = counters.bytes_direct;
-    part.bytes_copied_once = counters.bytes_copied_once;
-    part.bytes_copied_twice = counters.bytes_copied_twice;
+    part.bytes_direct = counters.copies.direct;
+    part.bytes_copied_once = counters.copies.once;
+    part.bytes_copied_twice = counters.copies.more;
     part.written_ns = now_ns;
     part.cpu_ns =
         static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);

@@ -284,6 +284,9 @@ void Session::answer_message(const control::Message& message, std::vector<FileDe
             end(Status::protocol, "it has taken texts of kernels that were not sent", true);
     } else if (const auto* asked = std::get_if<control::KernelTextsAsked>(&message)) {
         answer_about_texts(*asked);
+    } else if (std::holds_alternative<control::CopiesAsked>(message)) {
+        const engine::Copies& copies = session_->copies;
+        reply(control::CopiesAsked{copies.direct, copies.once, copies.more});
     } else if (std::holds_alternative<control::Goodbye>(message)) {
         // Commands posted before the goodbye still count.
         drain(UINT32_MAX);

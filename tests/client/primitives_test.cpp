@@ -389,5 +389,36 @@ TEST_P(Primitives, ServeSeveralThreads) {
         OFFPATH_THREADS_MULTIPLE));
 }
 
+// Each of two ranks has a proxy of its own.
+TEST(Copies, AreCountedForTheRankThatReceives) {
+    TemporaryDirectory directory;
+    DaemonProcess daemon(directory.path(), {"--proxies", "2"});
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    EXPECT_TRUE(all_right(2, directory.path(), [](const Rank& me) {
+        offpath_context_h context = me.init();
+        offpath_team_h world = me.world(context);
+        const auto copies = [&] {
+            offpath_copies_t found{};
+            expect(offpath_context_copies(context, &found), OFFPATH_OK, "copies");
+            return found;
+        };
+        expect(offpath_context_copies(context, nullptr), OFFPATH_ERR_INVALID, "null");
+        std::vector<char> memory(1 << 20);
+        for (const std::size_t bytes : {std::size_t{1000}, memory.size()}) {
+            offpath_request_h request = nullptr;
+            expect(me.rank == 0 ? offpath_send_offload(world, memory.data(), bytes, 1, 0, &request)
+                                : offpath_recv_offload(world, memory.data(), bytes, 0, 0, &request),
+                   OFFPATH_OK, "start");
+            expect(offpath_request_wait(request), OFFPATH_OK, "wait");
+            expect(offpath_request_free(request), OFFPATH_OK, "free");
+        }
+        const offpath_copies_t found = copies();
+        require(found.direct == 0, "ordinary memory is copied");
+        require(found.once + found.more == (me.rank == 0 ? 0 : memory.size()),
+                "the large one, where it came");
+        expect(offpath_finalize(context), OFFPATH_OK, "finalize");
+    })) << daemon.log();
+}
+
 }  // namespace
 }  // namespace offpath::test

@@ -98,6 +98,8 @@ TEST(Messages, HaveTheseBytes) {
         "0d00000000000000",
         "4f46504d14001500"
         "0e00000000000000",
+        "4f46504d14001600"
+        "0f0000000000000010000000000000001100000000000000",
     };
     const auto messages = samples::messages();
     ASSERT_EQ(expected.size(), messages.size());

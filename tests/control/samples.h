@@ -50,7 +50,8 @@ inline std::vector<Message> messages() {
                 "node1", "x86_64", 2, true, 60, filled<16>(0xc8), {3, 4096, 1 << 20, 7, 1}, filled<32>(0xd0)},
             KernelText{KernelTextKind::failure, "no"},
             KernelTextsTaken{13},
-            KernelTextsAsked{14}};
+            KernelTextsAsked{14},
+            CopiesAsked{15, 16, 17}};
 }
 
 // The storage of the spans in commands().

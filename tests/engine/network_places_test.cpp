@@ -82,7 +82,11 @@ class NetworkPlaces : public ::testing::Test {
     }
     std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> copied() {
         const engine::Counters& counters = world->engine_of(1).counters();
-        return {counters.bytes_direct, counters.bytes_copied_once, counters.bytes_copied_twice};
+        const engine::Copies& received = counters.copies;
+        const engine::Copies& of_rank = world->session(1)->copies;
+        EXPECT_EQ(received.direct + received.once + received.more,
+                  of_rank.direct + of_rank.once + of_rank.more);
+        return {received.direct, received.once, received.more};
     }
     std::uint64_t staged() { return world->memory(0).staged_bytes + world->memory(1).staged_bytes; }
 

@@ -382,6 +382,8 @@ def test_the_summary_as_a_file_counts_calls_by_communicator(offpath, bench, tmp_
         found["collectives"]["offloaded"] + on_host,
     ]
     assert sum(row["offloaded"] for row in found["calls"]) == found["collectives"]["offloaded"]
+    # All ranks have the same proxy, so nothing comes from another one.
+    assert found["received_by_devices"] == {"direct": 0, "copied_once": 0, "copied_more_often": 0}
     for kind in ("least_bytes", "most_bytes"):
         assert row[kind] == MEGA
     assert "would have had work" not in done.stderr

@@ -32,7 +32,7 @@ class Hosts : public ::testing::Test {
         if (!std::filesystem::exists("/sys/class/infiniband") ||
             std::filesystem::is_empty("/sys/class/infiniband"))
             GTEST_SKIP() << "skipped: this system has no RDMA device";
-        setenv("OFFPATH_TEST_ATTACH", "remote", 1);
+        setenv("OFFPATH_TEST_ATTACH", attach, 1);
         one.emplace(directory.path(), std::vector<std::string>{}, "node-one");
         two.emplace(directory.path(), std::vector<std::string>{}, "node-two");
         ASSERT_TRUE(one->ready()) << one->log();
@@ -66,13 +66,13 @@ class Hosts : public ::testing::Test {
         }
         return all;
     }
-    static char* allocate(offpath_context_h context, std::size_t bytes) {
+    char* allocate(offpath_context_h context, std::size_t bytes) const {
         void* memory = nullptr;
         expect(offpath_mem_alloc(context, bytes, &memory), OFFPATH_OK, "alloc");
-        offpath_back_end_t back_end;
+        offpath_back_end_t found;
         offpath_progress_t progress;
-        expect(offpath_mem_query(context, memory, bytes, &back_end, &progress), OFFPATH_OK, "query");
-        require(back_end == OFFPATH_BACK_END_XGVMI, offpath_back_end_string(back_end));
+        expect(offpath_mem_query(context, memory, bytes, &found, &progress), OFFPATH_OK, "query");
+        require(found == back_end, offpath_back_end_string(found));
         return static_cast<char*>(memory);
     }
     static void end(offpath_request_h request) {
@@ -80,8 +80,19 @@ class Hosts : public ::testing::Test {
         expect(offpath_request_free(request), OFFPATH_OK, "free");
     }
 
+    const char* attach = "remote";
+    offpath_back_end_t back_end = OFFPATH_BACK_END_XGVMI;
     TemporaryDirectory directory;
     std::optional<DaemonProcess> one, two;
+};
+
+// Devices that share the operating system with their ranks, and map memory that these allocate.
+class LocalDevices : public Hosts {
+  protected:
+    LocalDevices() {
+        attach = "local";
+        back_end = OFFPATH_BACK_END_MAP;
+    }
 };
 
 char letter(std::uint32_t rank, std::size_t at) {
@@ -109,6 +120,9 @@ TEST_F(Hosts, MessagesGoFromHostToHost) {
             end(request);
             if (me.rank == 1) check(memory + 3, 0, bytes);
         }
+        offpath_copies_t copied{};
+        expect(offpath_context_copies(context, &copied), OFFPATH_OK, "copies");
+        require(copied.once + copied.more == 0 && (copied.direct > 0) == (me.rank == 1), "no copies");
     });
     EXPECT_EQ(copies.direct, std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
     EXPECT_EQ(copies.once + copies.more, 0u);
@@ -158,6 +172,24 @@ TEST_F(Hosts, PutsAndGetsGoFromHostToHost) {
     EXPECT_EQ(copies.once + copies.more, 0u);
 }
 
+// The cards read and write the mapped memory where it is.
+TEST_F(LocalDevices, CopyNoMemoryThatTheyMap) {
+    constexpr std::size_t bytes = (1 << 20) + 3;
+    const Copies copies = run([&](const Rank& me, offpath_context_h context, offpath_team_h world) {
+        char* const memory = allocate(context, bytes);
+        if (me.rank == 0) fill(memory, 0, bytes);
+        offpath_request_h request = nullptr;
+        expect(me.rank == 0 ? offpath_send_offload(world, memory, bytes, 1, 0, &request)
+                            : offpath_recv_offload(world, memory, bytes, 0, 0, &request),
+               OFFPATH_OK, "start");
+        end(request);
+        if (me.rank == 1) check(memory, 0, bytes);
+    });
+    EXPECT_EQ(copies.direct + copies.once, bytes);
+    EXPECT_LT(copies.once, 64u << 10) << "the rest came with its header";
+    EXPECT_EQ(copies.more, 0u);
+}
+
 // Sends and receives of 1 MiB between the two ranks until one fails. Counts them in Rank::shared.
 offpath_status_t exchange_until_it_fails(const Rank& me, offpath_team_h world, char* memory) {
     auto& count = *static_cast<std::atomic<std::uint32_t>*>(me.shared);
@@ -183,7 +215,7 @@ bool begins(const Job& job) {
 }
 
 TEST_F(Hosts, AKilledDeviceEndsWhatIsOnTheWay) {
-    Job job(2, directory.path(), [](const Rank& me) {
+    Job job(2, directory.path(), [this](const Rank& me) {
         require(become_host(me.rank == 0 ? "node-one" : "node-two"), "host name");
         offpath_context_h context = me.init();
         const offpath_status_t status =
@@ -199,7 +231,7 @@ TEST_F(Hosts, AKilledDeviceEndsWhatIsOnTheWay) {
 
 // Its memory is gone while cards still read and write it.
 TEST_F(Hosts, AKilledHostEndsWhatIsOnTheWayAndNothingElse) {
-    Job job(2, directory.path(), [](const Rank& me) {
+    Job job(2, directory.path(), [this](const Rank& me) {
         require(become_host(me.rank == 0 ? "node-one" : "node-two"), "host name");
         offpath_context_h context = me.init();
         const offpath_status_t status =
@@ -210,7 +242,7 @@ TEST_F(Hosts, AKilledHostEndsWhatIsOnTheWayAndNothingElse) {
     kill(job.pid(1), SIGKILL);
     EXPECT_EQ(job.wait(60), (std::vector<int>{0, -1})) << one->log();
     // The devices serve the next job.
-    const Copies copies = run([](const Rank& me, offpath_context_h context, offpath_team_h world) {
+    const Copies copies = run([this](const Rank& me, offpath_context_h context, offpath_team_h world) {
         char* const memory = allocate(context, 1 << 20);
         offpath_request_h request = nullptr;
         expect(me.rank == 0 ? offpath_send_offload(world, memory, 1 << 20, 1, 0, &request)

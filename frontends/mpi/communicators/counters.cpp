@@ -57,6 +57,17 @@ std::array<std::uint64_t, 2> agent_work() {
     return {done.agent_cpu_ns, done.agent_bytes};
 }
 
+// Sums over the job of the bytes that devices copied not at all, once, and more often. Collective.
+std::array<std::uint64_t, 3> copies_by_devices() {
+    std::array<std::uint64_t, 3> mine{}, all{};
+    offpath_copies_t copies{};
+    if (runtime().context != nullptr && offpath_context_copies(runtime().context, &copies) == OFFPATH_OK)
+        mine = {copies.direct, copies.once, copies.more};
+    PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
+                runtime().service);
+    return all;
+}
+
 template <std::size_t reason>
 Counter counter_of() {
     constexpr auto which = static_cast<HostReason>(reason);
@@ -71,7 +82,8 @@ void add_reasons(std::vector<Counter>& all, std::index_sequence<reasons...>) {
 }
 
 // Sums over the job, as print_summary makes them.
-void add_collectives(const std::array<std::uint64_t, 3 + host_reason_count>& all, std::uint64_t staged) {
+void add_collectives(const std::array<std::uint64_t, 3 + host_reason_count>& all, std::uint64_t staged,
+                     const std::array<std::uint64_t, 3>& copies) {
     nlohmann::json on_host = nlohmann::json::object();
     for (std::size_t i = 0; i < host_reason_count; ++i)
         if (all[2 + i] > 0) on_host[describe(static_cast<HostReason>(i))] = all[2 + i];
@@ -85,6 +97,9 @@ void add_collectives(const std::array<std::uint64_t, 3 + host_reason_count>& all
     if (offpath_context_query(runtime().context, &info) == OFFPATH_OK)
         add_to_summary_file("back_end", offpath_back_end_string(info.default_back_end));
     add_to_summary_file("ranks", runtime().size);
+    add_to_summary_file(
+        "received_by_devices",
+        {{"direct", copies[0]}, {"copied_once", copies[1]}, {"copied_more_often", copies[2]}});
 }
 
 }  // namespace
@@ -180,9 +195,10 @@ bool print_summary() {
     const std::uint64_t staged = gpu::staged();
     std::uint64_t staged_by_all = 0;
     PMPI_Reduce(&staged, &staged_by_all, 1, MPI_UINT64_T, MPI_SUM, 0, runtime().service);
+    const std::array<std::uint64_t, 3> copies = copies_by_devices();
     if (runtime().settings.summary_file != 0) {
         report_calls();
-        if (runtime().rank == 0) add_collectives(all, staged_by_all);
+        if (runtime().rank == 0) add_collectives(all, staged_by_all, copies);
     }
     runtime().offloaded |= all[0] > 0;
     if (runtime().rank != 0 || runtime().settings.verbose == 0) return false;
@@ -191,6 +207,11 @@ bool print_summary() {
     if (staged_by_all > 0)
         say(fmt::format("{} buffers in GPU memory were staged in memory of the host, which the device reads",
                         staged_by_all));
+    const std::uint64_t received = copies[0] + copies[1] + copies[2];
+    if (received > 0 && (copies[0] > 0 || runtime().settings.verbose >= 2))
+        say(fmt::format("of {} that devices received, they copied {} not at all, {} once, {} more often",
+                        human_bytes(received), human_bytes(copies[0]), human_bytes(copies[1]),
+                        human_bytes(copies[2])));
     if (runtime().settings.verbose >= 2 && served_by_all[1] > 0)
         say(fmt::format("the agents staged {} for {:.3f} s of CPU time each GiB",
                         human_bytes(served_by_all[1]),

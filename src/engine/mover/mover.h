@@ -84,7 +84,6 @@ class Mover {
                std::span<const std::byte> payload);
     bool fetch(RecvTransfer& transfer, std::uint64_t offset, std::uint8_t copies, std::size_t bytes,
                void* rendezvous);
-    void count_received(const RecvTransfer& transfer, std::uint8_t copies, std::size_t bytes);
     void on_grant(const Grant& grant, const Peer& from);
     void on_finished(const Finished& finished, const Peer& from);
     void on_broken(const Finished& broken, const Peer& from);

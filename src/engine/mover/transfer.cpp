@@ -301,14 +301,6 @@ void Mover::step(Piece& piece, Status status) {
     piece_over(piece, status);
 }
 
-void Mover::count_received(const RecvTransfer& transfer, std::uint8_t copies, std::size_t bytes) {
-    counters_.bytes_received += bytes;
-    if (transfer.bytes <= eager_bytes) return;
-    (copies == 0   ? counters_.bytes_direct
-     : copies == 1 ? counters_.bytes_copied_once
-                   : counters_.bytes_copied_twice) += bytes;
-}
-
 void Mover::piece_over(Piece& piece, Status status) {
     SendTransfer* send = piece.send;
     RecvTransfer* recv = piece.recv;
@@ -318,7 +310,13 @@ void Mover::piece_over(Piece& piece, Status status) {
         if (user != nullptr) --user->pieces;
     }
     const std::size_t bytes = piece.bytes;
-    if (send == nullptr && !is_error(status)) count_received(*recv, piece.copies, bytes);
+    if (send == nullptr && !is_error(status)) {
+        counters_.bytes_received += bytes;
+        if (recv->bytes > eager_bytes) {
+            counters_.copies.count(piece.copies, bytes);
+            recv->user->copies.count(piece.copies, bytes);
+        }
+    }
     pieces_.give_back(&piece);
     const bool in_parts = send != nullptr && send->parts != nullptr;
     auto account = [&](Transfer& transfer) {

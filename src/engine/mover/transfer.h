@@ -7,6 +7,7 @@
 #include "base/completion.h"
 #include "base/shared_parts.h"
 #include "engine/mover/peer.h"
+#include "engine/shared/config.h"
 #include "memory/host_memory.h"
 #include "trace/trace.h"
 
@@ -23,6 +24,7 @@ struct RecvTransfer;
 struct MemoryUser {
     memory::HostMemory* memory = nullptr;
     std::size_t pieces = 0;  // in flight, touching its memory
+    Copies copies;           // of what has come for it
 };
 
 // Where a payload is: behind a pointer, where the network card reaches it, or in host memory that only read()

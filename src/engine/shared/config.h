@@ -26,12 +26,20 @@ struct Config {
     std::size_t ended_peers = 1 << 13;
 };
 
+// Payloads of more than eager_bytes that have come from other proxies, by the copies that proxies made of
+// them on the way. To stage what the network card could have moved counts as a copy.
+struct Copies {
+    std::uint64_t direct = 0, once = 0, more = 0;  // in bytes
+
+    void count(unsigned copies, std::uint64_t bytes) {
+        (copies == 0 ? direct : copies == 1 ? once : more) += bytes;
+    }
+};
+
 struct Counters {
     std::uint64_t instances_started = 0, instances_done = 0, instances_failed = 0;
     std::uint64_t bytes_sent = 0, bytes_received = 0, bytes_local = 0;
-    // Received payloads that are not small, by the copies that proxies made of them on the way: none, one, or
-    // two and more. To stage what the network card could have moved counts as a copy.
-    std::uint64_t bytes_direct = 0, bytes_copied_once = 0, bytes_copied_twice = 0;
+    Copies copies;
     std::uint64_t messages_sent = 0, messages_received = 0;
     std::uint64_t messages_refused = 0;  // from unknown senders, or for what the sender has no part in
     std::uint64_t bytes_reduced = 0;
