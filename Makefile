@@ -37,6 +37,7 @@ test-long: build
 	@scripts/setup.sh tests
 	@$(SUITE) build --set long
 	@scripts/test-versions.sh
+	@scripts/test-rdma.sh conformance || [ $$? -eq 77 ]
 	@if [ "$$(id -u)" -eq 0 ]; then scripts/clean-root.sh; else echo "clean-root: skipped: only root can make a root"; fi
 
 # Builds all, since a test may start several programs. TIMES=N runs each test N times.

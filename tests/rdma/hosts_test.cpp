@@ -214,7 +214,8 @@ bool begins(const Job& job) {
     return false;
 }
 
-TEST_F(Hosts, AKilledDeviceEndsWhatIsOnTheWay) {
+// Not with imported memory: UCX 1.13 ends the process if a get of its newer protocols fails (rndv_get.c).
+TEST_F(LocalDevices, AKilledDeviceEndsWhatIsOnTheWay) {
     Job job(2, directory.path(), [this](const Rank& me) {
         require(become_host(me.rank == 0 ? "node-one" : "node-two"), "host name");
         offpath_context_h context = me.init();
