@@ -42,11 +42,11 @@ int look_at_program(dl_phdr_info* info, std::size_t, void* result) {
         const std::uintptr_t end =
             (info->dlpi_addr + header.p_vaddr + header.p_memsz + page - 1) / page * page;
         if (begin < protected_end && protected_end <= end) begin = protected_end;
-        // Some linkers put the part that could be protected into a segment of its own. If it is protected,
-        // the largest segment is the data; otherwise all of them are, one behind the other.
+        // Some linkers put the part that can be protected into a segment of its own. What is left of it and
+        // the next segment are one range if they lie one behind the other; otherwise the larger one counts.
         const auto first = reinterpret_cast<std::uintptr_t>(range.begin);
         const std::uintptr_t last = first + range.bytes;
-        if (protected_end == 0 && range.bytes > 0 && begin <= last && end >= last)
+        if (begin < end && range.bytes > 0 && begin <= last && end >= last)
             range.bytes = end - first;
         else if (end - begin > range.bytes)
             range = {reinterpret_cast<std::byte*>(begin), end - begin};

@@ -29,6 +29,7 @@ from offpath.errors import OffpathError
 from offpath.lab import mpi
 from offpath.lab.cluster import Cluster
 from offpath.lab.mpi import Engine
+from offpath.last_words import last_words
 
 LISTED = Path(__file__).parent / "programs.json"
 KINDS = ("off", "first", "later", "off again")
@@ -166,7 +167,7 @@ def _measure(program: Program, run: Runner, runs: int, folder: Path, advance: Ca
             ran = run(kind, program.command, signatures)
             advance(f"{program.name}: {kind}")
             if ran.exit_code != 0:
-                tail = "\n".join((ran.stderr or ran.stdout).strip().splitlines()[-8:])
+                tail = last_words(ran.stdout, ran.stderr, 8)
                 failures.append(f"{kind}, run {index}: code {ran.exit_code}\n{tail}")
                 break
             if index > 0:

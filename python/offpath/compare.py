@@ -17,6 +17,7 @@ from offpath.errors import OffpathError
 from offpath.lab import mpi, sandbox
 from offpath.lab.cluster import Cluster, JobResult
 from offpath.lab.mpi import Engine
+from offpath.last_words import last_words
 
 WALL = metrics.WALL
 _CHANCE = 0.05  # of equal programs to differ as much, at most, for a difference
@@ -90,7 +91,7 @@ def compare(
                     console.warn(Code.JOB_FAILED, f"{engine.name}, run {run + 1}: {complaint}")
                 progress.advance(task)
                 if result.exit_code != 0:
-                    tail = "\n".join((result.stderr or result.stdout).strip().splitlines()[-15:])
+                    tail = last_words(result.stdout, result.stderr)
                     console.warn(
                         Code.JOB_FAILED,
                         f"{engine.label}, run {run + 1}: the program ended with code"

@@ -43,7 +43,7 @@ class Proxy:
     # Of the large payloads received, by the copies that proxies made on the way.
     bytes_direct: int
     bytes_copied_once: int
-    bytes_copied_twice: int
+    bytes_copied_more_often: int
 
 
 @dataclass(frozen=True)

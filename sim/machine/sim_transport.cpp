@@ -14,8 +14,7 @@ namespace {
 
 // send() with up to this much brings its payload along, as UCX does before it changes to a rendezvous.
 constexpr std::size_t eager_bytes = 8 << 10;
-// Nearly ucx::least_direct_bytes.
-constexpr std::size_t least_direct_bytes = eager_bytes + 1;
+constexpr std::size_t least_direct_bytes = std::max(least_network_bytes, eager_bytes + 1);
 // The product's limit over TCP (UcxConfig::stream_push_bytes).
 constexpr std::size_t stream_push_bytes = 240 << 10;
 // What a socket of an MPI library had in the queue of the interface at once, in packets captured in the lab.

@@ -48,7 +48,8 @@ class HostMemory {
                                        std::uint64_t /*bytes*/) {
         return {};
     }
-    // Copies from such a place of this rank to one of any rank of this proxy. Returns what write() returns.
+    // Copies at least least_network_bytes from such a place of this rank to one of any rank of this proxy.
+    // Returns what write() returns.
     virtual Status copy_places(const NetworkPlace& /*from*/, const NetworkPlace& /*to*/,
                                std::size_t /*bytes*/, Completion* /*completion*/) {
         return Status::unsupported;

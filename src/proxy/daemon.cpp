@@ -210,13 +210,17 @@ Status Daemon::start_proxy(std::uint32_t index, std::string& problem) {
         (options_.host_devices.empty() || options_.host_devices == options_.net_devices);
     if (moves_imports) ucx.imports = transport::MemorySource::exported;
     std::unique_ptr<transport::Transport> fabric;
-    if (Status status = transport::make_ucx_transport(ucx, fabric, problem); status != Status::ok)
-        return status;
-    if (imports_) {
-        if (Status status = open_imports(moves_imports ? fabric.get() : nullptr, hosts, problem);
-            status != Status::ok)
-            return status;
+    Status status = transport::make_ucx_transport(ucx, fabric, problem);
+    if (status != Status::ok && moves_imports) {
+        log::warn(Code::slower_way, "memory that hosts export is staged: {}", problem);
+        ucx.imports = transport::MemorySource::none;
+        status = transport::make_ucx_transport(ucx, fabric, problem);
     }
+    const bool by_fabric = ucx.imports != transport::MemorySource::none;
+    if (status == Status::ok && imports_)
+        status = by_fabric ? transport::open_device_memory(*fabric, hosts.memory, problem)
+                           : transport::open_device_memory(host_config(), hosts.memory, problem);
+    if (status != Status::ok) return status;
     if (options_.encrypt) fabric = transport::make_encrypted_transport(std::move(fabric));
     if (index == 0) log::info("fabric: {}", fabric->describe());
     config.direct = open_direct(*fabric, index == 0);
@@ -245,8 +249,7 @@ std::unique_ptr<transport::Transport> Daemon::open_direct(const transport::Trans
 }
 
 Status Daemon::open_host_side(bool first, HostSide& hosts, std::string& problem) {
-    transport::UcxConfig ucx;
-    ucx.net_devices = options_.host_devices.empty() ? options_.net_devices : options_.host_devices;
+    const transport::UcxConfig ucx = host_config();
     if (Status status = link::open_device_links(ucx.net_devices, hosts.links, problem); status != Status::ok)
         return status;
     if (first) {
@@ -258,13 +261,12 @@ Status Daemon::open_host_side(bool first, HostSide& hosts, std::string& problem)
     return Status::ok;
 }
 
-// `fabric`: the one that is to move imported memory by itself; null: none is.
-Status Daemon::open_imports(transport::Transport* fabric, HostSide& hosts, std::string& problem) {
-    if (fabric != nullptr) return transport::open_device_memory(*fabric, hosts.memory, problem);
+// Of the network to the hosts, whose memory is imported.
+transport::UcxConfig Daemon::host_config() const {
     transport::UcxConfig ucx;
     ucx.net_devices = options_.host_devices.empty() ? options_.net_devices : options_.host_devices;
     ucx.imports = transport::MemorySource::exported;
-    return transport::open_device_memory(ucx, hosts.memory, problem);
+    return ucx;
 }
 
 void Daemon::serve() {

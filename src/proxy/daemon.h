@@ -69,7 +69,7 @@ class Daemon {
     Status start_proxy(std::uint32_t index, std::string& problem);
     std::unique_ptr<transport::Transport> open_direct(const transport::Transport& fabric, bool first);
     Status open_host_side(bool first, HostSide& hosts, std::string& problem);
-    Status open_imports(transport::Transport* fabric, HostSide& hosts, std::string& problem);
+    transport::UcxConfig host_config() const;
     void serve();
     void handle_event(int fd);
     template <typename Work>

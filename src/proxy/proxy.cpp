@@ -155,9 +155,8 @@ void Proxy::run() {
     // Transfers in flight write into memory of the sessions, so the transport ends first and cancels them.
     const auto counters = engine_->counters();
     log::info(
-        "proxy {}: {} schedules run, {} failed, {} bytes sent, {} received ({} direct, {} copied once, {} "
-        "more "
-        "often), {} copied locally, {} reduced",
+        "proxy {}: {} schedules run, {} failed, {} bytes sent, {} received ({} direct, {} copied once, "
+        "{} more often), {} copied locally, {} reduced",
         config_.index, counters.instances_done, counters.instances_failed, counters.bytes_sent,
         counters.bytes_received, counters.copies.direct, counters.copies.once, counters.copies.more,
         counters.bytes_local, counters.bytes_reduced);
@@ -413,7 +412,7 @@ void Proxy::show_now(std::uint64_t now_ns) {
     part.bytes_reduced = counters.bytes_reduced;
     part.bytes_direct = counters.copies.direct;
     part.bytes_copied_once = counters.copies.once;
-    part.bytes_copied_twice = counters.copies.more;
+    part.bytes_copied_more_often = counters.copies.more;
     part.written_ns = now_ns;
     part.cpu_ns =
         static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);

@@ -34,7 +34,7 @@ struct ShownProxy {
     std::uint64_t written_ns;  // steady clock
     std::uint64_t cpu_ns;      // that its thread has used
     // Of the large payloads received, by the copies that proxies made on the way (engine::Copies).
-    std::uint64_t bytes_direct, bytes_copied_once, bytes_copied_twice;
+    std::uint64_t bytes_direct, bytes_copied_once, bytes_copied_more_often;
     std::uint64_t reserved[16];
     ShownSession shown[shown_sessions];
 };

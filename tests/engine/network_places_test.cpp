@@ -13,19 +13,19 @@ namespace {
 
 using memory::BackEnd;
 
-constexpr std::size_t least_moved = 64 << 10;
-
 // The loopback as a network card that moves the ranks' memory by itself.
 class NetworkLoopback final : public transport::Forwarding<> {
   public:
     using Forwarding::Forwarding;
+    unsigned sent = 0;
     Status fails = Status::ok;  // what it answers from now on instead of moving anything
 
-    std::size_t least_from_network(const transport::Endpoint&) const override { return least_moved; }
+    std::size_t least_from_network(const transport::Endpoint&) const override { return least_network_bytes; }
     bool fetches_into_network() const override { return true; }
     Status send_from(transport::Endpoint& endpoint, std::span<const std::byte> header,
                      const NetworkPlace& payload, std::size_t bytes, Completion* completion) override {
-        EXPECT_GE(bytes, least_moved);
+        EXPECT_GE(bytes, least_network_bytes);
+        ++sent;
         if (fails != Status::ok) return fails;
         return inner_->send(endpoint, header, reinterpret_cast<const void*>(payload.address), bytes,
                             completion);
@@ -129,18 +129,28 @@ TEST_F(NetworkPlaces, MemoryWithAPointerNeedsNoCopyAndOtherMemoryTwo) {
     EXPECT_EQ(copied(), Copied(0, 0, plenty));
 }
 
-TEST_F(NetworkPlaces, WithinAProxyTheCardCopies) {
+TEST_F(NetworkPlaces, AMebibyteTakesTwoMessages) {
+    make({BackEnd::xgvmi, BackEnd::xgvmi});
+    move(1 << 20);
+    EXPECT_EQ(cards[0]->sent, 2u);
+}
+
+TEST_F(NetworkPlaces, WithinAProxyTheCardCopiesAllButASmallRest) {
     make({BackEnd::xgvmi, BackEnd::xgvmi}, 1);
     move(plenty);
-    EXPECT_EQ(staged(), 0u);
+    EXPECT_EQ(staged(), 2u * 5) << "read and written";
+    sent = received = Done();
+    move(100);
+    EXPECT_EQ(staged(), 2u * 105);
+    EXPECT_EQ(world->memory(0).small_copies, 0u);
 }
 
 TEST_F(NetworkPlaces, WhatIsSmallIsStaged) {
     make({BackEnd::xgvmi, BackEnd::xgvmi});
-    move(least_moved - 1);
-    EXPECT_EQ(world->memory(0).staged_bytes, least_moved - 1);
+    move(least_network_bytes - 1);
+    EXPECT_EQ(world->memory(0).staged_bytes, least_network_bytes - 1);
     EXPECT_EQ(world->memory(1).staged_bytes, 0u);
-    EXPECT_EQ(copied(), Copied(0, least_moved - 1, 0));
+    EXPECT_EQ(copied(), Copied(0, least_network_bytes - 1, 0));
 }
 
 TEST_F(NetworkPlaces, AFabricThatCannotStages) {

@@ -54,10 +54,12 @@ class TestMemory final : public memory::HostMemory {
     }
     Status copy_places(const NetworkPlace& from, const NetworkPlace& to, std::size_t bytes,
                        Completion*) override {
+        if (bytes < least_network_bytes) ++small_copies;
         std::memcpy(reinterpret_cast<void*>(to.address), reinterpret_cast<const void*>(from.address), bytes);
         return Status::ok;
     }
     std::uint64_t staged_bytes = 0;  // through read() and write()
+    unsigned small_copies = 0;       // that a network card must not be asked for
     // From now on nothing may access the memory. Outstanding operations complete without an error.
     void forbid() { forbidden_ = true; }
     // The proxy that started the outstanding operations has died.

@@ -9,6 +9,7 @@ did not start.
 """
 
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,8 @@ def main(files: str, keep: str, seconds: str, command: str) -> int:
         try:
             guest.wait(timeout=float(seconds))
         except subprocess.TimeoutExpired:
+            pass
+        finally:  # also when this process is told to end
             guest.kill()
             guest.wait()
         for name in ("output", "status"):
@@ -75,6 +78,7 @@ def main(files: str, keep: str, seconds: str, command: str) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     begin = time.monotonic()
     code = main(*sys.argv[1:]) if len(sys.argv) == 5 else print(__doc__, file=sys.stderr) or 2
     print(f"guest: {time.monotonic() - begin:.0f} s", file=sys.stderr)

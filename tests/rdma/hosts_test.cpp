@@ -2,6 +2,7 @@
 // go from host to host. The devices have no access to these memories (mapped_memory.cpp), and each says at
 // its end how often it copied.
 #include "../client/harness.h"
+#include "rdma_device.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -29,9 +29,7 @@ struct Copies {
 class Hosts : public ::testing::Test {
   protected:
     void SetUp() override {
-        if (!std::filesystem::exists("/sys/class/infiniband") ||
-            std::filesystem::is_empty("/sys/class/infiniband"))
-            GTEST_SKIP() << "skipped: this system has no RDMA device";
+        if (!offpath::test::has_rdma_device()) GTEST_SKIP() << "skipped: this system has no RDMA device";
         setenv("OFFPATH_TEST_ATTACH", attach, 1);
         one.emplace(directory.path(), std::vector<std::string>{}, "node-one");
         two.emplace(directory.path(), std::vector<std::string>{}, "node-two");
@@ -66,6 +64,8 @@ class Hosts : public ::testing::Test {
         }
         return all;
     }
+    // What two ranks do that exchange until one of them, or a device, is lost.
+    Job::Body exchanging() const;
     char* allocate(offpath_context_h context, std::size_t bytes) const {
         void* memory = nullptr;
         expect(offpath_mem_alloc(context, bytes, &memory), OFFPATH_OK, "alloc");
@@ -207,6 +207,16 @@ offpath_status_t exchange_until_it_fails(const Rank& me, offpath_team_h world, c
     }
 }
 
+Job::Body Hosts::exchanging() const {
+    return [this](const Rank& me) {
+        require(become_host(me.rank == 0 ? "node-one" : "node-two"), "host name");
+        offpath_context_h context = me.init();
+        const offpath_status_t status =
+            exchange_until_it_fails(me, me.world(context), allocate(context, 1 << 20));
+        expect(status, OFFPATH_ERR_PEER_LOST, "the end");
+    };
+}
+
 bool begins(const Job& job) {
     const auto& count = *static_cast<const std::atomic<std::uint32_t>*>(job.shared());
     for (const double end = now() + 60; now() < end; usleep(10'000))
@@ -216,13 +226,7 @@ bool begins(const Job& job) {
 
 // Not with imported memory: UCX 1.13 ends the process if a get of its newer protocols fails (rndv_get.c).
 TEST_F(LocalDevices, AKilledDeviceEndsWhatIsOnTheWay) {
-    Job job(2, directory.path(), [this](const Rank& me) {
-        require(become_host(me.rank == 0 ? "node-one" : "node-two"), "host name");
-        offpath_context_h context = me.init();
-        const offpath_status_t status =
-            exchange_until_it_fails(me, me.world(context), allocate(context, 1 << 20));
-        expect(status, OFFPATH_ERR_PEER_LOST, "the end");
-    });
+    Job job(2, directory.path(), exchanging());
     ASSERT_TRUE(begins(job));
     two->signal(SIGKILL);
     EXPECT_EQ(two->wait(), -1);
@@ -232,13 +236,7 @@ TEST_F(LocalDevices, AKilledDeviceEndsWhatIsOnTheWay) {
 
 // Its memory is gone while cards still read and write it.
 TEST_F(Hosts, AKilledHostEndsWhatIsOnTheWayAndNothingElse) {
-    Job job(2, directory.path(), [this](const Rank& me) {
-        require(become_host(me.rank == 0 ? "node-one" : "node-two"), "host name");
-        offpath_context_h context = me.init();
-        const offpath_status_t status =
-            exchange_until_it_fails(me, me.world(context), allocate(context, 1 << 20));
-        expect(status, OFFPATH_ERR_PEER_LOST, "the end");
-    });
+    Job job(2, directory.path(), exchanging());
     ASSERT_TRUE(begins(job));
     kill(job.pid(1), SIGKILL);
     EXPECT_EQ(job.wait(60), (std::vector<int>{0, -1})) << one->log();

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <map>

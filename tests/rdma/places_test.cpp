@@ -1,6 +1,7 @@
 // Memory that only the network card reaches, over real verbs: all access of this process to it is taken away,
 // so an instruction that touched it would end the test. A second mapping stands for its owner.
 #include "../transport/harness.h"
+#include "rdma_device.h"
 
 #include "transport/ucx/exported_memory.h"
 
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <span>
 #include <system_error>
 
@@ -78,9 +78,7 @@ struct Side {
 class Places : public ::testing::Test {
   protected:
     void SetUp() override {
-        if (!std::filesystem::exists("/sys/class/infiniband") ||
-            std::filesystem::is_empty("/sys/class/infiniband"))
-            GTEST_SKIP() << "skipped: this system has no RDMA device";
+        if (!offpath::test::has_rdma_device()) GTEST_SKIP() << "skipped: this system has no RDMA device";
         ASSERT_NO_FATAL_FAILURE(from.open());
         ASSERT_NO_FATAL_FAILURE(to.open());
         ASSERT_EQ(from.fabric->connect(to.fabric->address(), &endpoint), Status::ok);

@@ -61,7 +61,10 @@ std::array<std::uint64_t, 2> agent_work() {
 std::array<std::uint64_t, 3> copies_by_devices() {
     std::array<std::uint64_t, 3> mine{}, all{};
     offpath_copies_t copies{};
-    if (runtime().context != nullptr && offpath_context_copies(runtime().context, &copies) == OFFPATH_OK)
+    // Only where somebody reads it: a device that has stopped would delay the end of the job.
+    const bool wanted = runtime().settings.verbose >= 2 || runtime().settings.summary_file != 0;
+    if (wanted && runtime().context != nullptr &&
+        offpath_context_copies(runtime().context, &copies) == OFFPATH_OK)
         mine = {copies.direct, copies.once, copies.more};
     PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
                 runtime().service);
@@ -208,7 +211,7 @@ bool print_summary() {
         say(fmt::format("{} buffers in GPU memory were staged in memory of the host, which the device reads",
                         staged_by_all));
     const std::uint64_t received = copies[0] + copies[1] + copies[2];
-    if (received > 0 && (copies[0] > 0 || runtime().settings.verbose >= 2))
+    if (received > 0 && runtime().settings.verbose >= 2)
         say(fmt::format("of {} that devices received, they copied {} not at all, {} once, {} more often",
                         human_bytes(received), human_bytes(copies[0]), human_bytes(copies[1]),
                         human_bytes(copies[2])));

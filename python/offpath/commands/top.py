@@ -131,7 +131,7 @@ def _proxy(index: int, before: status_page.Proxy, now: status_page.Proxy, elapse
         total = getattr(now, f"bytes_{rate}")
         row[f"bytes_{rate}"] = total
         row[f"{rate}_Bps"] = (total - getattr(before, f"bytes_{rate}")) / elapsed
-    for copies in ("direct", "copied_once", "copied_twice"):
+    for copies in ("direct", "copied_once", "copied_more_often"):
         row[f"bytes_{copies}"] = getattr(now, f"bytes_{copies}")
     return row
 
@@ -144,7 +144,7 @@ _METRICS = {
     "bytes_copied": ("counter", "Bytes copied between ranks of the proxy"),
     "bytes_direct": ("counter", "Bytes of large payloads received that no proxy copied"),
     "bytes_copied_once": ("counter", "Bytes of large payloads received that a proxy copied once"),
-    "bytes_copied_twice": (
+    "bytes_copied_more_often": (
         "counter",
         "Bytes of large payloads received that proxies copied twice or more often",
     ),

@@ -226,7 +226,7 @@ bool Mover::pump(SendTransfer& transfer) {
     const Location from = transfer.place.at(transfer.next);
     const std::size_t bytes = next_bytes(transfer);
     const Location to = transfer.local ? transfer.copy_to.at(transfer.next) : Location{};
-    const bool within = transfer.local && from.reaches(to);
+    const bool within = transfer.local && from.reaches(to, bytes);
     const bool by_network = !transfer.local && from.network && bytes >= transfer.least_from_network;
     const bool needs_bounce = !within && !by_network && from.pointer == nullptr && to.pointer == nullptr;
     if (needs_bounce && (from.memory->waits() || (to.memory != nullptr && to.memory->waits()))) return false;

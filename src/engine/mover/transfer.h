@@ -56,7 +56,7 @@ struct Location {
         Location moved = *this;
         moved.offset += more;
         if (moved.pointer != nullptr) moved.pointer += more;
-        if (moved.network) moved.network.address += more;
+        if (moved.network) moved.network = moved.network.at(more);
         return moved;
     }
     Status read(void* to, std::size_t bytes, Completion* completion) const {
@@ -65,10 +65,10 @@ struct Location {
     Status write(const void* from, std::size_t bytes, Completion* completion) const {
         return memory->write(range, offset, from, bytes, completion);
     }
-    // Whether the host or the network card can copy the bytes to `to` itself, so that they need not come
+    // Whether the host or the network card can copy so many bytes to `to` itself, so that they need not come
     // here.
-    bool reaches(const Location& to) const {
-        if (network && to.network) return true;
+    bool reaches(const Location& to, std::size_t bytes) const {
+        if (network && to.network) return bytes >= least_network_bytes;
         return pointer == nullptr && to.pointer == nullptr && memory != nullptr && memory == to.memory &&
                memory->copies_within(range, to.range);
     }

@@ -35,7 +35,8 @@ class ExportedMemory {
     // What the fabric's transport takes in the place of a pointer to `address`; empty where the fabric does
     // not know these imports.
     virtual NetworkPlace place(Handle /*handle*/, std::uint64_t /*address*/) const { return {}; }
-    // Copies from one such place to another, which need not be of the same import. Returns as write() does.
+    // Copies at least least_network_bytes from one such place to another, which need not be of the same
+    // import. Returns as write() does.
     virtual Status copy(const NetworkPlace& /*from*/, const NetworkPlace& /*to*/, std::size_t /*bytes*/,
                         Completion* /*completion*/) {
         return Status::unsupported;

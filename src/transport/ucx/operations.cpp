@@ -73,7 +73,6 @@ void UcxTransport::on_posted(void* request, ucs_status_t status, void* record) {
 Status UcxTransport::send(Endpoint& endpoint, std::span<const std::byte> header, const void* payload,
                           std::size_t bytes, Completion* completion) {
     auto& to = static_cast<UcxEndpoint&>(endpoint);
-    if (to.local) return local_->send(*to.local, header, payload, bytes, completion);
     return send(to, header, payload, bytes, nullptr, completion);
 }
 
@@ -90,12 +89,13 @@ Status UcxTransport::send_from(Endpoint& endpoint, std::span<const std::byte> he
 std::size_t UcxTransport::least_from_network(const Endpoint& endpoint) const {
     const bool reached =
         config_.imports != MemorySource::none && static_cast<const UcxEndpoint&>(endpoint).local == nullptr;
-    return reached ? least_direct_bytes : SIZE_MAX;
+    return reached ? least_network_bytes : SIZE_MAX;
 }
 
 Status UcxTransport::send(UcxEndpoint& to, std::span<const std::byte> header, const void* payload,
                           std::size_t bytes, const Registration* place, Completion* completion) {
     if (header.size() > max_wire_header) return Status::invalid;
+    if (to.local) return local_->send(*to.local, header, payload, bytes, completion);
     if (!to.ep || to.error != UCS_OK) return Status::peer_lost;
 
     SendRecord* record = sends_.take();

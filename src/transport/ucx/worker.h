@@ -18,9 +18,6 @@
 namespace offpath::transport::ucx {
 
 constexpr unsigned am_id = 1;
-// Simulated with the figures of a BlueField-2, an alltoall by the network card is 17 to 20 % shorter from
-// here on than one whose payloads are staged and travel with their header.
-constexpr std::size_t least_direct_bytes = 8 << 10;
 
 class UcxTransport;
 
