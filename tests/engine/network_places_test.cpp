@@ -149,8 +149,8 @@ TEST_F(NetworkPlaces, WhatIsSmallIsStaged) {
     make({BackEnd::xgvmi, BackEnd::xgvmi});
     move(least_network_bytes - 1);
     EXPECT_EQ(world->memory(0).staged_bytes, least_network_bytes - 1);
-    EXPECT_EQ(world->memory(1).staged_bytes, 0u);
-    EXPECT_EQ(copied(), Copied(0, least_network_bytes - 1, 0));
+    EXPECT_EQ(world->memory(1).staged_bytes, least_network_bytes - 1) << "it came with its header";
+    EXPECT_EQ(copied(), Copied(0, 0, least_network_bytes - 1));
 }
 
 TEST_F(NetworkPlaces, AFabricThatCannotStages) {

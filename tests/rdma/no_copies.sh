@@ -20,7 +20,6 @@ export LD_LIBRARY_PATH=$dir/lib OFFPATH_KEY_FILE=$dir/key dir
 "$root/tests/mpirun.sh" 2 bash -c 'export OFFPATH_DEVICES=127.0.0.1:$(cat "$dir/$OMPI_COMM_WORLD_RANK"/*.port)
     exec unshare --uts sh -c "hostname node-$OMPI_COMM_WORLD_RANK && exec \"\$0\"" "$0"' "$build/bin/example-no-copies" >"$dir/said.log" 2>&1 || fail "a line failed"
 [ "$(grep -c '^pass: ' "$dir/said.log")" -eq 20 ] || fail "too few lines"
-for _ in 0 1; do
-    daemon=${daemons[-1]}
-    end_daemon
-done
+kill -TERM "${daemons[@]}"
+for process in "${daemons[@]}"; do wait "$process" || fail "a daemon ended with $?"; done
+daemons=()
