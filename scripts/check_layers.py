@@ -34,7 +34,7 @@ SOURCES = {".h", ".cpp", ".c", ".hpp"}
 # What programs outside of src/ may include from it. `frontends/mpi` is loaded before the program, together
 # with the whole client.
 OUTSIDE = {
-    "frontends/mpi": {"base", "trace", "ways"},
+    "frontends/mpi": {"base", "memory", "trace", "ways"},
     "frontends/trace": {"base", "trace"},
     "frontends/shmem": {"base"},
     "frontends/openmp": {"base", "memory", "target", "target_program"},
@@ -91,6 +91,7 @@ PURPOSE = {
 }
 FRONT_END_PURPOSE = {
     "gpu": "the drivers of GPUs, opened where a program has them; memory that only they may touch",
+    "program_memory": "buffers that the device maps; the calls by which memory of the program ends",
     "runtime": "the attachment, settings, losses, staging memory, error handlers, how threads wait",
     "datatypes": "MPI's datatypes and reductions as the device knows them",
     "communicators": "teams, counts for the summary",

@@ -19,6 +19,7 @@ namespace {
 struct Noted {
     std::size_t bytes = 0;
     int fd = -1;
+    off_t offset = 0;
     FileDescriptor own;         // the descriptor, if it is a copy
     std::byte* copy = nullptr;  // between prepare() and the end of fork()
 };
@@ -36,12 +37,13 @@ List& list() {
 
 // From the file, since that makes no page of the parent's mapping present. False: it is not all there.
 bool copy_from_file(std::byte* copy, const Noted& noted) {
-    const auto end = static_cast<off_t>(noted.bytes);
-    for (off_t at = 0; (at = lseek(noted.fd, at, SEEK_DATA)) >= 0 && at < end;) {
+    const off_t end = noted.offset + static_cast<off_t>(noted.bytes);
+    for (off_t at = noted.offset; (at = lseek(noted.fd, at, SEEK_DATA)) >= 0 && at < end;) {
         off_t hole = lseek(noted.fd, at, SEEK_HOLE);
         if (hole < 0 || hole > end) hole = end;
         while (at < hole) {
-            const ssize_t got = pread(noted.fd, copy + at, static_cast<std::size_t>(hole - at), at);
+            const ssize_t got =
+                pread(noted.fd, copy + (at - noted.offset), static_cast<std::size_t>(hole - at), at);
             if (got <= 0) return false;
             at += got;
         }
@@ -83,22 +85,26 @@ void end_in_child() {
 }
 
 void add(void* begin, Noted noted) {
-    static const int once = pthread_atfork(prepare, end_in_parent, end_in_child);
-    (void)once;
+    prepare_for_forks();
     const std::lock_guard lock(list().mutex);
     list().mappings.insert_or_assign(static_cast<std::byte*>(begin), std::move(noted));
 }
 
 }  // namespace
 
-void note(void* begin, std::size_t bytes, int fd) {
-    add(begin, {bytes, fd, {}, nullptr});
+void prepare_for_forks() {
+    static const int once = pthread_atfork(prepare, end_in_parent, end_in_child);
+    (void)once;
+}
+
+void note(void* begin, std::size_t bytes, int fd, off_t offset) {
+    add(begin, {bytes, fd, offset, {}, nullptr});
 }
 
 void note_copy(void* begin, std::size_t bytes, int fd) {
     FileDescriptor own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
     const int number = own.get();
-    add(begin, {bytes, number, std::move(own), nullptr});
+    add(begin, {bytes, number, 0, std::move(own), nullptr});
 }
 
 void forget(const void* begin) {

@@ -11,11 +11,17 @@
 
 #include <cstddef>
 
+#include <sys/types.h>
+
 namespace offpath::child_copies {
 
-// `begin` is where the first `bytes` bytes of the memory file `fd` are mapped. The descriptor must stay open
-// until forget().
-void note(void* begin, std::size_t bytes, int fd);
+// Registers the handlers of fork() now, and not with the first mapping. Handlers that are registered later
+// run before them.
+void prepare_for_forks();
+
+// `begin` is where `bytes` bytes of the memory file `fd`, from `offset` on, are mapped. The descriptor must
+// stay open until forget().
+void note(void* begin, std::size_t bytes, int fd, off_t offset = 0);
 // The same with a copy of the descriptor. If there is none left, a child gets a copy of absent pages too.
 void note_copy(void* begin, std::size_t bytes, int fd);
 // Must come before the mapping ends. Nothing happens if it was not noted.

@@ -8,6 +8,6 @@
 
 namespace offpath {
 
-constexpr std::uint16_t protocol_version = 20;
+constexpr std::uint16_t protocol_version = 21;
 
 }  // namespace offpath

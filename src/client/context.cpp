@@ -31,9 +31,24 @@ offpath_context::offpath_context(Attachment made, bool threads, std::uint64_t sp
       threads_(threads),
       spin_ns_(spin_us * 1000) {
     checked_ns_ = now_ns();
+    if (attachment.link == nullptr && attachment.welcome.back_end == OFFPATH_BACK_END_CMA)
+        pages_ = &memory::PageSharing::of_process();
+}
+
+offpath_context::~offpath_context() {
+    if (pages_ != nullptr) pages_->release(this);
 }
 
 Status offpath_context::post(const control::Command& command) {
+    // Before an operation that may use that memory for something else.
+    for (memory::PageRange pages; pages_ != nullptr && pages_->has_gone() && pages_->take_gone(this, pages);)
+        if (Status status = post_one(control::ForgetPages{pages.begin, pages.end - pages.begin});
+            status != Status::ok)
+            return status;
+    return post_one(command);
+}
+
+Status offpath_context::post_one(const control::Command& command) {
     if (lost_.load(std::memory_order_acquire)) return Status::peer_lost;
     while (channel().post(command) == Status::retry) {
         sched_yield();
@@ -64,7 +79,7 @@ Status offpath_context::start(offpath_team& team, const RegisteredSchedule& sche
     made->owned = std::move(owned);
     made->used.assign(used.begin(), used.end());
     for (std::size_t i = 0; i < std::min(used.size(), buffers.size()); ++i)
-        if (buffers[i].region == 0) made->large |= huge_pages.used(used[i].begin, used[i].end);
+        if (buffers[i].region == 0) note_use(*made, used[i].begin, used[i].end);
     // A remote device cannot see which parts this process has made.
     if (schedule.shared_bytes > 0 && attachment.link == nullptr) {
         const auto at = [&](const schedule::BufferRef& place) {
@@ -101,6 +116,7 @@ Status offpath_context::start(offpath_team& team, const RegisteredSchedule& sche
 
 control::BufferRange offpath_context::resolve(const void* address, std::uint64_t length) const {
     const memory::HostRange range = allocator.table().resolve(address, length);
+    if (range.region == 0 && pages_ != nullptr) pages_->check(range.address, range.address + range.bytes);
     return {range.region, range.address, range.bytes};
 }
 
@@ -112,8 +128,7 @@ Status offpath_context::test(offpath_request& request) {
         if ((idle_tests_.fetch_add(1, std::memory_order_relaxed) & 31) != 31 || !lost())
             return Status::in_progress;
     }
-    auto guard = lock();
-    return requests.take(&request) ? request.seen() : Status::in_progress;
+    return take(request);
 }
 
 Status offpath_context::wait(offpath_request& request) {
@@ -192,10 +207,47 @@ void offpath_context::sleep_while_pending(offpath_request& request, std::uint64_
     if (requests.pending(request)) lost();
 }
 
+void offpath_context::note_use(offpath_request& request, std::uintptr_t begin, std::uintptr_t end) {
+    request.large |= huge_pages.used(begin, end);
+    request.shares |= pages_ != nullptr && pages_->used(begin, end);
+}
+
 Status offpath_context::take(offpath_request& request) {
+    std::vector<memory::PageRange> pages;
     auto guard = lock();
+    if (request.shares && !requests.pending(request) && request.seen() == Status::in_progress)
+        pages = share_pages(request);
     requests.take(&request);
+    if (pages.empty()) return request.seen();
+    if (guard.owns_lock()) guard.unlock();
+    tell_of_pages(pages);
     return request.seen();
+}
+
+// The operation has ended, and no caller knows yet. So nobody writes into its buffers.
+std::vector<memory::PageRange> offpath_context::share_pages(const offpath_request& request) {
+    std::vector<memory::PageRange> pages;
+    if (!pages_->claim(this, pages)) return {};
+    for (const auto [begin, end] : request.used) {
+        const memory::PageRange shared = pages_->share(begin, end);
+        if (shared.begin == shared.end) continue;
+        pages.push_back(shared);
+    }
+    return pages;
+}
+
+void offpath_context::tell_of_pages(std::span<const memory::PageRange> pages) {
+    const int file = pages_->file();
+    for (const memory::PageRange& each : pages) {
+        control::RegionReply reply;
+        const control::SharePages question{each.begin, each.begin, each.end - each.begin};
+        if (ask(question, std::span(&file, 1), each.begin, reply) != Status::ok) return;
+        if (reply.status != Status::ok) pages_->refused(each);
+        if (pages_->has(each)) continue;
+        // They have ended meanwhile, and the device may have been told of that first.
+        auto guard = lock();
+        (void)post(control::ForgetPages{each.begin, each.end - each.begin});
+    }
 }
 
 bool offpath_context::proxy_gone() {

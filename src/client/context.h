@@ -18,6 +18,7 @@
 #include "client/windows.h"
 #include "memory/host_allocator.h"
 #include "memory/huge_pages.h"
+#include "memory/page_sharing.h"
 
 #include <offpath/compute.h>
 #include <offpath/context.h>
@@ -44,6 +45,7 @@ struct offpath_kernel {
 
 struct offpath_context {
     offpath_context(offpath::client::Attachment attachment, bool threads, std::uint64_t spin_us);
+    ~offpath_context();
 
     std::unique_lock<std::mutex> lock() {
         return threads_ || shared_.load(std::memory_order_relaxed) ? std::unique_lock(mutex_)
@@ -152,6 +154,8 @@ struct offpath_context {
 
     // Of buffers that the proxy reaches by system calls only.
     offpath::memory::HugePages huge_pages;
+    // An operation uses such a buffer.
+    void note_use(offpath_request& request, std::uintptr_t begin, std::uintptr_t end);
 
     std::uint64_t operations = 0, bytes = 0, doorbells = 0, direct_operations = 0;
     // Scratch buffers of the posting calls.
@@ -172,6 +176,9 @@ struct offpath_context {
     void spin(offpath_request& request);
     bool help(offpath_request& request);
     bool make_huge_page(const offpath_request& request);
+    offpath::Status post_one(const offpath::control::Command& command);
+    std::vector<offpath::memory::PageRange> share_pages(const offpath_request& request);
+    void tell_of_pages(std::span<const offpath::memory::PageRange> pages);
     void sleep_while_pending(offpath_request& request, std::uint64_t limit_ns);
     offpath::Status take(offpath_request& request);
     bool proxy_gone();
@@ -179,6 +186,7 @@ struct offpath_context {
     void declare_lost();
     pid_t daemon_that_may_write() const;
 
+    offpath::memory::PageSharing* pages_ = nullptr;  // null: the device cannot map them
     const bool threads_;
     std::atomic<bool> shared_{false};
     const std::uint64_t spin_ns_;

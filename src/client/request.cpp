@@ -29,7 +29,7 @@ offpath_request* RequestTable::fresh(offpath_context* context) {
     request->message = {};
     request->used.clear();
     request->shared = {};
-    request->large = false;
+    request->large = request->shares = false;
     return request;
 }
 

@@ -46,7 +46,8 @@ struct offpath_request {
         const std::byte* from = nullptr;
         std::uint64_t bytes = 0;
     } shared;
-    bool large = false;  // it uses memory that may be moved into huge pages
+    bool large = false;   // it uses memory that may be moved into huge pages
+    bool shares = false;  // it uses memory that may be shared with the device
     // The memory that the operation uses, for mem_deregister. Empty: any memory.
     struct Used {
         std::uintptr_t begin = 0, end = 0;

@@ -170,11 +170,18 @@ struct KeyedStore {
     static void fields(auto& self, auto&& each) { each(self.team, self.peer, self.key); }
 };
 
+// Pages of ordinary memory that no longer lie in the client's memory file (messages.h, SharePages).
+struct ForgetPages {
+    static constexpr std::uint16_t kind = 14;
+    std::uint64_t address = 0, bytes = 0;
+    static void fields(auto& self, auto&& each) { each(self.address, self.bytes); }
+};
+
 // window_commands.h has the commands for windows, kernel_commands.h those for kernels.
 using Command = std::variant<AddProxy, Ranks, CreateTeam, DestroyTeam, SchedulePart, ForgetSchedule, Start,
                              BasicSend, BasicRecv, KeyedSend, KeyedRecv, KeyedCancel, KeyedStore, BasicProbe,
                              CreateWindow, DestroyWindow, AttachWindow, DetachWindow, WindowOperation,
-                             FlushWindow, KeepLedger, Compute, UnloadKernel>;
+                             FlushWindow, KeepLedger, Compute, UnloadKernel, ForgetPages>;
 
 // The size of the record, header included.
 std::size_t record_bytes(const Command& command);

@@ -107,6 +107,10 @@ std::string RegisterRegion::problem() const {
     return region_problem(id, address, bytes);
 }
 
+std::string SharePages::problem() const {
+    return region_problem(id, address, bytes);
+}
+
 std::string RegisterExported::problem() const {
     return region_problem(id, address, bytes);
 }

@@ -118,6 +118,15 @@ struct RegionReply {
     friend bool operator==(const RegionReply&, const RegionReply&) = default;
 };
 
+// client -> daemon: the client has put the pages of [address, address + bytes) of its ordinary memory into
+// the memory file that comes with the message, each at its address. The answer is a RegionReply.
+struct SharePages {
+    std::uint64_t id = 0, address = 0, bytes = 0;
+    static void fields(auto& self, auto&& each) { each(self.id, self.address, self.bytes); }
+    std::string problem() const;
+    friend bool operator==(const SharePages&, const SharePages&) = default;
+};
+
 // client -> daemon: revokes a region. The RegionReply comes once nothing touches the region any more.
 struct RevokeRegion {
     std::uint64_t id = 0;
@@ -328,7 +337,7 @@ struct CopiesAsked {
 using Message = std::variant<Hello, Welcome, Refusal, RegisterRegion, RegionReply, RevokeRegion, Goodbye,
                              Challenge, RemoteHello, RemoteWelcome, KeepAlive, RegisterExported, LoadKernel,
                              KernelReply, DirectCall, DirectProof, DirectWelcome, TargetWelcome, KernelText,
-                             KernelTextsTaken, KernelTextsAsked, CopiesAsked>;
+                             KernelTextsTaken, KernelTextsAsked, CopiesAsked, SharePages>;
 
 std::vector<std::byte> encode_message(const Message& message);
 // protocol: not a message. version: a message of another version, byte order or word size. `message` is set

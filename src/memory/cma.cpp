@@ -1,6 +1,7 @@
 #include "memory/cma.h"
 
 #include "base/log.h"
+#include "memory/copy.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -168,6 +169,19 @@ Status Cma::write(std::span<const ForeignPiece> pieces) const {
     const Status status = transfer(process_vm_writev, pid_, lists, error, files_.get(), given_up_, writing_);
     if (status != Status::ok) say("writing", pieces, lists.address(), pid_, error);
     return status;
+}
+
+Status Cma::read_mapped(const std::byte* source, std::byte* destination, std::size_t bytes) const {
+    if (given_up_ != nullptr && given_up_->load(std::memory_order_seq_cst) != 0) return Status::peer_lost;
+    copy_bytes(destination, source, bytes);
+    return Status::ok;
+}
+
+Status Cma::write_mapped(std::byte* destination, const std::byte* source, std::size_t bytes) const {
+    const WriteMark mark(writing_);
+    if (given_up_ != nullptr && given_up_->load(std::memory_order_seq_cst) != 0) return Status::peer_lost;
+    copy_bytes(destination, source, bytes);
+    return Status::ok;
 }
 
 }  // namespace offpath::memory

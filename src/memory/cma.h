@@ -42,6 +42,10 @@ class Cma {
     Status read(std::span<const ForeignPiece> pieces) const;
     Status write(std::span<const ForeignPiece> pieces) const;
 
+    // The same for memory of the process that this one has mapped.
+    Status read_mapped(const std::byte* source, std::byte* destination, std::size_t bytes) const;
+    Status write_mapped(std::byte* destination, const std::byte* source, std::size_t bytes) const;
+
   private:
     bool alive() const;
     pid_t pid_ = 0;

@@ -30,6 +30,12 @@ struct HostPiece {
     std::byte* local = nullptr;
 };
 
+// The first bytes of a range that lie together: behind `pointer`, which is for reading only, or without one.
+struct ReadableRun {
+    const std::byte* pointer = nullptr;
+    std::uint64_t bytes = 0;
+};
+
 class HostMemory {
   public:
     virtual ~HostMemory() = default;
@@ -41,6 +47,15 @@ class HostMemory {
     // end has none; then use read() and write(). Valid until the region is revoked; the session's owner
     // delays the revocation while the pointer is in use.
     virtual std::byte* direct(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) = 0;
+
+    // Whether parts of memory without a pointer can be read through one all the same, as readable_run() says.
+    // Its pointers stay valid as long as the memory itself. To write there, use write(): only it notices that
+    // the client has given up this device.
+    virtual bool has_shared_pages() const { return false; }
+    virtual ReadableRun readable_run(const HostRange& /*range*/, std::uint64_t /*offset*/,
+                                     std::uint64_t bytes) {
+        return {nullptr, bytes};
+    }
 
     // The place of [offset, offset + bytes) of `range` for a transport; empty where there is none. Valid as
     // long as a pointer from direct().

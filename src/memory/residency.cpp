@@ -1,6 +1,7 @@
 #include "memory/residency.h"
 
 #include "base/log.h"
+#include "memory/pagemap.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,8 +20,6 @@ namespace {
 constexpr std::uint64_t holds_ns = 1'000'000'000;
 constexpr std::uint64_t block_bytes = 64 << 10;
 constexpr std::size_t most_memory_files = 32;
-// Bits of the entries of pagemap (Documentation/admin-guide/mm/pagemap.rst in the kernel's sources).
-constexpr std::uint64_t present = 1ull << 63, of_a_file = 1ull << 61, write_protected = 1ull << 57;
 constexpr std::size_t entries_at_a_time = 512;
 
 // At most 16, because no page is smaller than 4 KiB. A block has a bit for each page in one word.
@@ -46,7 +45,7 @@ AddressRange memory_file_at(pid_t pid, std::uint64_t address) {
     std::uint64_t entry = 0;
     if (pread(pagemap.get(), &entry, sizeof entry,
               static_cast<off_t>(address / page_bytes() * sizeof entry)) != sizeof entry ||
-        (entry & of_a_file) == 0)
+        (entry & pagemap::of_a_file) == 0)
         return {};
     std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
     for (std::string line; std::getline(maps, line);) {
@@ -123,9 +122,10 @@ void Residency::remember(std::uint64_t number, std::span<const std::uint64_t> en
     block = {number + 1, now_ns, 0, 0};
     for (std::size_t i = 0; i < entries.size(); ++i) {
         const std::uint64_t entry = entries[i], address = (number * entries.size() + i) * page_bytes();
-        if ((entry & present) == 0) continue;
+        if ((entry & pagemap::present) == 0) continue;
         block.readable |= 1ull << i;
-        if ((entry & write_protected) == 0 && ((entry & of_a_file) == 0 || in_memory_file(address, now_ns)))
+        if ((entry & pagemap::write_protected) == 0 &&
+            ((entry & pagemap::of_a_file) == 0 || in_memory_file(address, now_ns)))
             block.writable |= 1ull << i;
     }
 }

@@ -7,6 +7,7 @@
 #include "memory/copy.h"
 #include "memory/map_regions.h"
 #include "memory/residency.h"
+#include "memory/shared_pages.h"
 #include "memory/shared_staged_transfers.h"
 
 #include <algorithm>
@@ -36,12 +37,16 @@ class BackedMemory final : public SessionMemory {
     Status add_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes, File file) override;
     Status add_exported_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes,
                                std::span<const std::byte> blob) override;
+    Status share_pages(std::uint64_t address, std::uint64_t bytes, File file) override;
+    void forget_pages(std::uint64_t address, std::uint64_t bytes) override { shared_.forget(address, bytes); }
     Status remove_region(std::uint64_t id) override;
     Status pin(const HostRange& range) override;
     void unpin(const HostRange& range) override;
 
     BackEnd back_end(const HostRange& range) const override;
     std::byte* direct(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) override;
+    bool has_shared_pages() const override { return !shared_.empty(); }
+    ReadableRun readable_run(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) override;
     NetworkPlace network_place(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) override;
     Status copy_places(const NetworkPlace& from, const NetworkPlace& to, std::size_t bytes,
                        Completion* completion) override {
@@ -57,7 +62,8 @@ class BackedMemory final : public SessionMemory {
                        std::uint32_t& later) override;
 
     bool reads_at_once(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) override {
-        return range.region == 0 && staged_ == nullptr &&
+        if (range.region != 0 || staged_ != nullptr) return false;
+        return is_shared(range.address + offset, bytes) ||
                residency_.resident(range.address + offset, bytes, false, now_ns());
     }
     bool waits() const override { return aside_ != nullptr && aside_->outstanding() >= many_waiting; }
@@ -119,8 +125,15 @@ class BackedMemory final : public SessionMemory {
     Status check(const HostRange& range, const Region* region) const;
     Status copy_part(bool writes, const HostRange& range, std::uint64_t offset, std::byte* local,
                      std::size_t bytes, Completion* completion);
+    Status copy_general(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
+                        Completion* completion);
     Status copy_by_cma(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
                        Completion* completion);
+    bool is_shared(std::uint64_t address, std::uint64_t bytes) const {
+        if (shared_.empty() || bytes == 0) return false;
+        const SharedPages::Run run = shared_.run(address, bytes);
+        return run.pointer != nullptr && run.bytes == bytes;
+    }
     Status check_part(const HostRange& range, std::uint64_t offset, std::uint64_t bytes, Region*& region);
 
     SessionMemoryConfig config_;
@@ -131,6 +144,7 @@ class BackedMemory final : public SessionMemory {
     std::array<Region*, 8> recent_{};
     BackEnd general_;
     Cma cma_;
+    SharedPages shared_;  // only with cma
     Residency residency_;
     std::unique_ptr<AsideCopies> aside_;          // only with cma
     std::vector<ForeignPiece> present_, absent_;  // used by copy_pieces()
@@ -224,6 +238,16 @@ Status BackedMemory::add_exported_region(std::uint64_t id, std::uint64_t address
     return status;
 }
 
+Status BackedMemory::share_pages(std::uint64_t address, std::uint64_t bytes, File file) {
+    if (staged_ != nullptr) return Status::unsupported;
+    const char* why = "";
+    const Status status = shared_.add(address, bytes, std::move(file), why);
+    if (status != Status::ok)
+        log::warn(Code::region, "{}: {} bytes of its pages at {:#x} refused: {}", config_.client, bytes,
+                  address, why);
+    return status;
+}
+
 void BackedMemory::close(Region& region) {
     if (region.kind == BackEnd::map)
         map_.close(region.mapped);
@@ -311,6 +335,14 @@ std::byte* BackedMemory::direct(const HostRange& range, std::uint64_t offset, st
     return base == nullptr ? nullptr : base + range.address + offset;
 }
 
+ReadableRun BackedMemory::readable_run(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) {
+    if (range.region != 0 || stopped_ != Status::ok || bytes == 0) return {nullptr, bytes};
+    Region* none = nullptr;
+    if (check_part(range, offset, bytes, none) != Status::ok) return {nullptr, bytes};
+    const SharedPages::Run run = shared_.run(range.address + offset, bytes);
+    return {run.pointer, run.bytes};
+}
+
 NetworkPlace BackedMemory::network_place(const HostRange& range, std::uint64_t offset, std::uint64_t bytes) {
     if (range.region == 0 || stopped_ != Status::ok) return {};
     Region* region = nullptr;
@@ -337,7 +369,7 @@ Status BackedMemory::copy_part(bool writes, const HostRange& range, std::uint64_
     if (bytes == 0) return Status::ok;
     const std::uint64_t address = range.address + offset;
     if (region == nullptr) {
-        if (staged_ == nullptr) return copy_by_cma(writes, address, local, bytes, completion);
+        if (staged_ == nullptr) return copy_general(writes, address, local, bytes, completion);
         const auto direction = writes ? StagingDirection::to_host : StagingDirection::to_device;
         return staged_->start(direction, address, local, bytes, completion);
     }
@@ -354,6 +386,41 @@ Status BackedMemory::copy_part(bool writes, const HostRange& range, std::uint64_
     else
         copy_bytes(local, base + address, bytes);
     return Status::ok;
+}
+
+// Shared pages at once, and the others around them by cma. More than one part by cma is copied as if nothing
+// were shared, because there is one completion.
+Status BackedMemory::copy_general(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,
+                                  Completion* completion) {
+    if (shared_.empty()) return copy_by_cma(writes, address, local, bytes, completion);
+    std::array<ForeignPiece, 2> others{};
+    std::size_t count = 0;
+    for (std::uint64_t done = 0; done < bytes;) {
+        const SharedPages::Run run = shared_.run(address + done, bytes - done);
+        if (run.pointer == nullptr) {
+            if (count == others.size()) return copy_by_cma(writes, address, local, bytes, completion);
+            others[count++] = {address + done, local + done, run.bytes};
+        }
+        done += run.bytes;
+    }
+    if (count == 1 && others[0].bytes == bytes) return copy_by_cma(writes, address, local, bytes, completion);
+    for (std::uint64_t done = 0; done < bytes;) {
+        const SharedPages::Run run = shared_.run(address + done, bytes - done);
+        if (run.pointer != nullptr) {
+            const Status status = writes ? cma_.write_mapped(run.pointer, local + done, run.bytes)
+                                         : cma_.read_mapped(run.pointer, local + done, run.bytes);
+            if (status != Status::ok) return status;
+        }
+        done += run.bytes;
+    }
+    const auto edges = std::span(others).first(count);
+    if (count == 0) return Status::ok;
+    const std::uint64_t now = now_ns();
+    const bool there = completion == nullptr || std::ranges::all_of(edges, [&](const ForeignPiece& edge) {
+                           return residency_.resident(edge.address, edge.bytes, writes, now);
+                       });
+    if (!there) return aside_->start(writes, edges, completion);
+    return writes ? cma_.write(edges) : cma_.read(edges);
 }
 
 Status BackedMemory::copy_by_cma(bool writes, std::uint64_t address, std::byte* local, std::size_t bytes,

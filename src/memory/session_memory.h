@@ -61,6 +61,11 @@ class SessionMemory : public HostMemory {
     // Adds a registration that the client exported (xgvmi). unsupported where there is no xgvmi.
     virtual Status add_exported_region(std::uint64_t id, std::uint64_t address, std::uint64_t bytes,
                                        std::span<const std::byte> blob) = 0;
+    // Pages of ordinary memory that the client has put into a memory file (SharedPages). Errors: those of
+    // SharedPages::add(), and unsupported unless ordinary memory goes through cma.
+    virtual Status share_pages(std::uint64_t address, std::uint64_t bytes, File file) = 0;
+    // The client has taken them away from there. Operations that were started before may still use the file.
+    virtual void forget_pages(std::uint64_t address, std::uint64_t bytes) = 0;
     // ok: nothing here refers to the region any more. retry: it is still pinned. invalid: there is no such
     // region.
     virtual Status remove_region(std::uint64_t id) = 0;

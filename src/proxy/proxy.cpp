@@ -40,6 +40,12 @@ engine::ProxyId draw_id() {
     return id;
 }
 
+std::uint64_t thread_cpu_ns() {
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);
+}
+
 }  // namespace
 
 Proxy::Proxy(ProxyConfig config, std::unique_ptr<transport::Transport> transport, HostSide hosts)
@@ -156,10 +162,10 @@ void Proxy::run() {
     const auto counters = engine_->counters();
     log::info(
         "proxy {}: {} schedules run, {} failed, {} bytes sent, {} received ({} direct, {} copied once, "
-        "{} more often), {} copied locally, {} reduced",
+        "{} more often), {} copied locally, {} reduced, in {:.2f} s of CPU time",
         config_.index, counters.instances_done, counters.instances_failed, counters.bytes_sent,
         counters.bytes_received, counters.copies.direct, counters.copies.once, counters.copies.more,
-        counters.bytes_local, counters.bytes_reduced);
+        counters.bytes_local, counters.bytes_reduced, static_cast<double>(thread_cpu_ns()) * 1e-9);
     direct_.reset();
     engine_->close();
     transport_.reset();
@@ -391,8 +397,6 @@ void Proxy::show_now(std::uint64_t now_ns) {
     shown_ns_ = now_ns;
     ShownProxy& part = *config_.shown;
     const engine::Counters& counters = engine_->counters();
-    timespec used{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     begin_showing(part);
     part.thread = static_cast<std::uint64_t>(gettid());
     part.cpu = config_.cpu;
@@ -414,8 +418,7 @@ void Proxy::show_now(std::uint64_t now_ns) {
     part.bytes_copied_once = counters.copies.once;
     part.bytes_copied_more_often = counters.copies.more;
     part.written_ns = now_ns;
-    part.cpu_ns =
-        static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);
+    part.cpu_ns = thread_cpu_ns();
     end_showing(part);
 }
 

@@ -273,6 +273,8 @@ void Session::answer_message(const control::Message& message, std::vector<FileDe
         register_region(*region, std::move(descriptors));
     } else if (const auto* exported = std::get_if<control::RegisterExported>(&message)) {
         register_exported(*exported);
+    } else if (const auto* pages = std::get_if<control::SharePages>(&message)) {
+        share_pages(*pages, std::move(descriptors));
     } else if (const auto* revoke = std::get_if<control::RevokeRegion>(&message)) {
         revoke_region(revoke->id);
     } else if (const auto* kernel = std::get_if<control::LoadKernel>(&message)) {
@@ -311,6 +313,15 @@ void Session::register_region(const control::RegisterRegion& message,
     const Status status = memory_->add_region(message.id, message.address, message.bytes,
                                               memory::File(descriptors.front().release()));
     reply(control::RegionReply{message.id, status, static_cast<std::uint8_t>(memory::BackEnd::map),
+                               OFFPATH_PROGRESS_DEVICE});
+}
+
+void Session::share_pages(const control::SharePages& message, std::vector<FileDescriptor> descriptors) {
+    Status status = Status::unsupported;
+    if (!remote() && descriptors.size() == 1)
+        status =
+            memory_->share_pages(message.address, message.bytes, memory::File(descriptors.front().release()));
+    reply(control::RegionReply{message.id, status, static_cast<std::uint8_t>(memory::BackEnd::cma),
                                OFFPATH_PROGRESS_DEVICE});
 }
 

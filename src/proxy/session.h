@@ -189,6 +189,10 @@ class Session {
     // kernel_commands.cpp
     bool execute(const control::Compute& command);
     bool execute(const control::UnloadKernel& command);
+    bool execute(const control::ForgetPages& command) {
+        memory_->forget_pages(command.address, command.bytes);
+        return true;
+    }
     void load_kernel(const control::LoadKernel& message);
     void answer_about_texts(const control::KernelTextsAsked& message);
     bool admit_kernel(Status& status, std::string& why) const;
@@ -235,6 +239,7 @@ class Session {
     void answer_message(const control::Message& message, std::vector<FileDescriptor> descriptors);
     void register_region(const control::RegisterRegion& message, std::vector<FileDescriptor> descriptors);
     void register_exported(const control::RegisterExported& message);
+    void share_pages(const control::SharePages& message, std::vector<FileDescriptor> descriptors);
     void revoke_region(std::uint64_t id);
     void reply(const control::Message& message);
 

@@ -45,7 +45,7 @@ TEST(Authentication, SecretsAndMacsAreThoseOfHmacSha256) {
               "6521c291c6c4aeb6f39e4ed2f1d990dd82ef001979d888cfc94e363bb92955f2");
     const RemoteHello m = hello();
     EXPECT_EQ(test::hex(handshake_mac(secret, counting_nonce(0x10), m.nonce, m)),
-              "be99b82906a1ecce723eb566003b2509e54e1144f6c8a5448dbae3460cc769a1");
+              "6d4b9d9d34d409cd7619d237c58e4b88945ab3c411832761cb57b8b4acf7e427");
 }
 
 TEST(Authentication, MacsDependOnEverything) {

@@ -101,6 +101,8 @@ TEST(Commands, HaveTheseBytes) {
             sevens,
         "100000003d000000"
         "0800000000000000",
+        "180000000e000000"
+        "00000000007f00000000100000000000",
     };
     const auto commands = samples::commands(storage);
     ASSERT_EQ(expected.size(), commands.size());

@@ -51,7 +51,8 @@ inline std::vector<Message> messages() {
             KernelText{KernelTextKind::failure, "no"},
             KernelTextsTaken{13},
             KernelTextsAsked{14},
-            CopiesAsked{15, 16, 17}};
+            CopiesAsked{15, 16, 17},
+            SharePages{18, 0x7f0000000000, 1 << 20}};
 }
 
 // The storage of the spans in commands().
@@ -96,7 +97,8 @@ inline std::vector<Command> commands(const Storage& s) {
             FlushWindow{77, 6, 17, UINT32_MAX},
             KeepLedger{77, 6, 20, {6, 0, 56}},
             Compute{8, 18, pack<KernelBuffer>(s.buffers), s.bytes},
-            UnloadKernel{8}};
+            UnloadKernel{8},
+            ForgetPages{0x7f0000000000, 1 << 20}};
 }
 
 inline std::vector<std::byte> record_of(const Command& command) {

@@ -174,5 +174,48 @@ TEST_F(NetworkPlaces, ARefusalEndsTheTransferAtBothEnds) {
     }
 }
 
+// Ordinary memory with shared pages: those are sent from where they are.
+class PagesThatAreShared : public NetworkPlaces {
+  protected:
+    void make(std::uint32_t proxies, std::function<bool(std::uint64_t)> of_sender) {
+        NetworkPlaces::make({BackEnd::cma, BackEnd::cma}, proxies, false);
+        sent = received = Done();
+        world->memory(0).shares = std::move(of_sender);
+    }
+};
+
+TEST_F(PagesThatAreShared, OnlyTheEdgesAreRead) {
+    make(2, [](std::uint64_t) { return true; });
+    move(plenty);
+    EXPECT_EQ(world->memory(0).staged_bytes, 0u);
+    EXPECT_EQ(world->memory(1).staged_bytes, plenty);
+    EXPECT_EQ(copied(), Copied(0, plenty, 0));
+    make(2, nullptr);
+    const auto is_inside = [this](std::uint64_t page) {
+        const auto begin = reinterpret_cast<std::uint64_t>(from.data());
+        return page << 12 >= begin && (page + 1) << 12 <= begin + from.size();
+    };
+    world->memory(0).shares = is_inside;
+    move(plenty);
+    EXPECT_LT(world->memory(0).staged_bytes, 2u * 4096);
+}
+
+TEST_F(PagesThatAreShared, AnyPatternOfPages) {
+    for (const std::uint32_t proxies : {2u, 1u})
+        for (const unsigned seed : {1u, 2u, 3u, 4u}) {
+            make(proxies, [=](std::uint64_t page) { return ((page / seed * 2654435761u) >> 9 & 1) != 0; });
+            move(plenty);
+            make(proxies, [=](std::uint64_t page) { return page % (3 * seed) != 0; });
+            move(70'000 * seed + 1);
+        }
+}
+
+TEST_F(PagesThatAreShared, AMessageThatTravelsWithItsHeader) {
+    for (const std::size_t bytes : {1u, 4095u, 5000u, 8191u}) {
+        make(2, [](std::uint64_t page) { return page % 2 == 0; });
+        move(bytes);
+    }
+}
+
 }  // namespace
 }  // namespace offpath::testing

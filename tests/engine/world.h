@@ -45,6 +45,18 @@ class TestMemory final : public memory::HostMemory {
     bool reads_at_once(const memory::HostRange&, std::uint64_t, std::uint64_t) override {
         return kind_ == memory::BackEnd::cma;
     }
+    // Pages of 4 KiB that are read through pointers; null: none.
+    std::function<bool(std::uint64_t)> shares;
+    bool has_shared_pages() const override { return shares != nullptr; }
+    memory::ReadableRun readable_run(const memory::HostRange& range, std::uint64_t offset,
+                                     std::uint64_t bytes) override {
+        const std::uint64_t begin = range.address + offset;
+        const auto is_shared = [&](std::uint64_t at) { return shares((begin + at) >> 12); };
+        std::uint64_t at = 0x1000 - begin % 0x1000;
+        while (at < bytes && is_shared(at) == is_shared(0))
+            at += 0x1000;
+        return {is_shared(0) ? reinterpret_cast<const std::byte*>(begin) : nullptr, std::min(at, bytes)};
+    }
     // Memory of kind xgvmi is reached by the network alone (NetworkLoopback); what goes another way is
     // staged.
     NetworkPlace network_place(const memory::HostRange& range, std::uint64_t offset,

@@ -29,6 +29,7 @@ enum class Order : std::uint64_t {
     allocate,
     allocate_read_only,
     allocate_shared,
+    allocate_shared_pages,
     fill,
     contents,
     start_agent,
@@ -92,6 +93,7 @@ template <typename Command>
 [[noreturn]] void serve(int socket) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     HostAllocator allocator;
+    File pages;
     std::unique_ptr<StagingAgent> agent;
     for (;;) {
         Command command;
@@ -118,6 +120,17 @@ template <typename Command>
                 answer = {reinterpret_cast<std::uintptr_t>(allocation.address), allocation.region,
                           allocation.bytes};
                 answer_fds = {allocation.fd};
+                break;
+            }
+            case Order::allocate_shared_pages: {
+                void* const made =
+                    mmap(nullptr, command.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                answer = {reinterpret_cast<std::uintptr_t>(made), 0, command.bytes};
+                if (make_memory_file("pages", std::size_t{1} << 48, pages) != Status::ok ||
+                    mmap(made, command.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, pages.get(),
+                         static_cast<off_t>(answer.value)) != made)
+                    _exit(3);
+                answer_fds = {pages.get()};
                 break;
             }
             case Order::fill:
@@ -210,7 +223,14 @@ void HostProcess::stop_answering() {
 }
 
 SharedMemory HostProcess::allocate_shared(std::uint64_t bytes) {
-    const Command command{Order::allocate_shared, 0, bytes};
+    return allocate_with_file({Order::allocate_shared, 0, bytes});
+}
+
+SharedMemory HostProcess::allocate_shared_pages(std::uint64_t bytes) {
+    return allocate_with_file({Order::allocate_shared_pages, 0, bytes});
+}
+
+SharedMemory HostProcess::allocate_with_file(const Command& command) {
     send_with_files(socket_.get(), &command, sizeof command, {});
     Answer answer;
     std::vector<int> fds;

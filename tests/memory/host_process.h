@@ -35,6 +35,8 @@ class HostProcess {
     std::uint64_t allocate(std::uint64_t bytes);            // plain memory
     std::uint64_t allocate_read_only(std::uint64_t bytes);  // zeroed
     SharedMemory allocate_shared(std::uint64_t bytes);
+    // Whole pages that lie in a file at their address (SharedPages). The region is 0.
+    SharedMemory allocate_shared_pages(std::uint64_t bytes);
     void fill(std::uint64_t address, std::uint64_t bytes, std::uint64_t seed);
     std::vector<std::byte> contents(std::uint64_t address, std::uint64_t bytes);
     Status start_agent(StagingFiles files);
@@ -50,6 +52,7 @@ class HostProcess {
 
   private:
     struct Command;
+    SharedMemory allocate_with_file(const Command& command);
     std::uint64_t call(const Command& command, std::vector<int> fds = {});
     File socket_;
     pid_t pid_ = -1;

@@ -256,6 +256,7 @@ def main() -> None:
     collectives.write(
         Path(map_path),
         "{\n  global: offpath_*;\n    MPI_T_*;\n    __asan_default_options;\n"
+        "    munmap;\n    mmap;\n    mmap64;\n    mremap;\n    madvise;\n    free;\n    realloc;\n    reallocarray;\n"
         + "".join(f"    {symbol};\n" for symbol in symbols)
         + "  local: *;\n};\n",
     )

@@ -12,6 +12,7 @@
 #include "p2p/outstanding.h"
 #include "p2p/parcel.h"
 #include "p2p/settings.h"
+#include "program_memory/sharing.h"
 #include "requests/held_calls.h"
 #include "requests/leaving_messages.h"
 #include "requests/offloaded_requests.h"
@@ -50,6 +51,7 @@ void close_messages() {
 constexpr Part table[] = {
     {.open = open_letters, .close = close_letters},
     {.close = close_staging},
+    {.open = begin_sharing, .close = end_sharing},
     {.open = open_datatypes, .close = close_datatypes},
     {.finish = finish_all_requests,
      .print_summary = print_summary,

@@ -19,6 +19,7 @@
 #include "gpu/memory.h"
 #include "host_or_device.h"
 #include "mixed_windows.h"
+#include "program_memory/sharing.h"
 #include "requests/held_calls.h"
 #include "requests/offloaded_requests.h"
 #include "runtime/losses.h"
@@ -264,6 +265,7 @@ extern "C" {
 OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                MPI_Win* win) {
     const presence::Inside inside;
+    end_sharing();
     int result = MPI_SUCCESS;
     if (info != MPI_INFO_NULL && win != nullptr &&
         made_mixed({base, size, disp_unit, MPI_WIN_FLAVOR_CREATE}, info, comm, win, result))
@@ -283,6 +285,7 @@ OFFPATH_API int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Inf
 OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                                  MPI_Win* win) {
     const presence::Inside inside;
+    end_sharing();
     int result = MPI_SUCCESS;
     if (info != MPI_INFO_NULL && refuses_key("MPI_Win_allocate", info, comm, result)) return result;
     const auto by_host = [&] { return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win); };
@@ -306,6 +309,7 @@ OFFPATH_API int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MP
 
 OFFPATH_API int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
     const presence::Inside inside;
+    end_sharing();
     int result = MPI_SUCCESS;
     if (info != MPI_INFO_NULL && refuses_key("MPI_Win_create_dynamic", info, comm, result)) return result;
     const auto by_host = [&] { return PMPI_Win_create_dynamic(info, comm, win); };

@@ -224,17 +224,19 @@ bool Mover::pump(SendTransfer& transfer) {
         return true;
     }
     const Location from = transfer.place.at(transfer.next);
-    const std::size_t bytes = next_bytes(transfer);
+    std::size_t bytes = next_bytes(transfer);
+    const std::byte* const source = from.pointer_for_reading(bytes);
     const Location to = transfer.local ? transfer.copy_to.at(transfer.next) : Location{};
     const bool within = transfer.local && from.reaches(to, bytes);
     const bool by_network = !transfer.local && from.network && bytes >= transfer.least_from_network;
-    const bool needs_bounce = !within && !by_network && from.pointer == nullptr && to.pointer == nullptr;
+    const bool needs_bounce = !within && !by_network && source == nullptr && to.pointer == nullptr;
     if (needs_bounce && (from.memory->waits() || (to.memory != nullptr && to.memory->waits()))) return false;
     std::byte* bounce = needs_bounce ? take_bounce(false) : nullptr;
     if (needs_bounce && bounce == nullptr) return false;
 
     Piece* piece = new_piece(&transfer, transfer.partner, transfer.next, bytes);
     piece->bounce = bounce;
+    piece->source = source;
     transfer.next += bytes;
     if (transfer.parts != nullptr) transfer.taken -= bytes;
     Status status = Status::ok;
@@ -243,7 +245,7 @@ bool Mover::pump(SendTransfer& transfer) {
         status = from.copy(to, bytes, piece);
     } else if (by_network) {
         piece->stage = Piece::Stage::reading;  // nothing to read: step() sends from this place
-    } else if (from.pointer == nullptr) {
+    } else if (source == nullptr) {
         piece->stage = Piece::Stage::reading;
         piece->copies = 1;
         status = from.read(to.pointer != nullptr ? to.pointer : bounce, bytes, piece);
@@ -252,9 +254,9 @@ bool Mover::pump(SendTransfer& transfer) {
     } else {
         piece->stage = Piece::Stage::writing;
         if (to.pointer != nullptr) {
-            std::memcpy(to.pointer, from.pointer, bytes);
+            std::memcpy(to.pointer, source, bytes);
         } else {
-            status = to.write(from.pointer, bytes, piece);
+            status = to.write(source, bytes, piece);
         }
     }
     if (status != Status::in_progress) step(*piece, status);
@@ -268,7 +270,6 @@ void Mover::step(Piece& piece, Status status) {
     if (piece.stage == Piece::Stage::reading) {
         SendTransfer& transfer = *piece.send;
         if (transfer.dead) return piece_over(piece, Status::canceled);
-        const Location from = transfer.place.at(piece.offset);
         if (transfer.local) {
             const Location to = transfer.copy_to.at(piece.offset);
             if (to.pointer != nullptr) return piece_over(piece, Status::ok);
@@ -279,12 +280,12 @@ void Mover::step(Piece& piece, Status status) {
             if (!peers_.connect(*transfer.peer)) return piece_over(piece, Status::peer_lost);
             const Chunk header{Kind::chunk, static_cast<std::uint32_t>(piece.bytes), transfer.remote_token,
                                piece.offset, piece.copies};
-            if (from.pointer == nullptr && piece.bounce == nullptr)
-                status =
-                    peers_.transmit_from(*transfer.peer, bytes_of(header), from.network, piece.bytes, &piece);
+            if (piece.source == nullptr && piece.bounce == nullptr)
+                status = peers_.transmit_from(*transfer.peer, bytes_of(header),
+                                              transfer.place.at(piece.offset).network, piece.bytes, &piece);
             else
                 status = peers_.transmit(*transfer.peer, bytes_of(header),
-                                         from.pointer != nullptr ? from.pointer : piece.bounce, piece.bytes,
+                                         piece.source != nullptr ? piece.source : piece.bounce, piece.bytes,
                                          &piece);
         }
         if (status != Status::in_progress) step(piece, status);

@@ -65,6 +65,15 @@ struct Location {
     Status write(const void* from, std::size_t bytes, Completion* completion) const {
         return memory->write(range, offset, from, bytes, completion);
     }
+    // Behind which its first bytes are, or null. If only some of `bytes` lie together there, or not there, it
+    // makes them fewer.
+    const std::byte* pointer_for_reading(std::size_t& bytes) const {
+        if (pointer != nullptr || memory == nullptr || !memory->has_shared_pages() || bytes == 0)
+            return pointer;
+        const memory::ReadableRun run = memory->readable_run(range, offset, bytes);
+        bytes = run.bytes;
+        return run.pointer;
+    }
     // Whether the host or the network card can copy so many bytes to `to` itself, so that they need not come
     // here.
     bool reaches(const Location& to, std::size_t bytes) const {
@@ -172,6 +181,7 @@ struct Piece : Completion {
     RecvTransfer* recv = nullptr;
     std::uint64_t offset = 0;
     std::size_t bytes = 0;
+    const std::byte* source = nullptr;  // what is sent from here; null: `bounce`, or a place in the network
     std::byte* bounce = nullptr;
     MemoryUser* users[2] = {nullptr, nullptr};  // whose memory it touches
     void reset() { *this = Piece{}; }
