@@ -79,7 +79,7 @@ Status offpath_context::start(offpath_team& team, const RegisteredSchedule& sche
     made->owned = std::move(owned);
     made->used.assign(used.begin(), used.end());
     for (std::size_t i = 0; i < std::min(used.size(), buffers.size()); ++i)
-        if (buffers[i].region == 0) note_use(*made, used[i].begin, used[i].end);
+        if (buffers[i].region == 0) note_use(*made, i, schedule.whole[i]);
     // A remote device cannot see which parts this process has made.
     if (schedule.shared_bytes > 0 && attachment.link == nullptr) {
         const auto at = [&](const schedule::BufferRef& place) {
@@ -175,8 +175,8 @@ bool offpath_context::help(offpath_request& request) {
 bool offpath_context::make_huge_page(const offpath_request& request) {
     auto guard = lock();
     if (request.seen() != Status::in_progress) return false;
-    for (const auto [begin, end] : request.used) {
-        const std::uintptr_t page = huge_pages.next(begin, end);
+    for (const offpath_request::Used& used : request.used) {
+        const std::uintptr_t begin = used.begin, end = used.end, page = huge_pages.next(begin, end);
         if (page == 0) continue;
         if (guard.owns_lock()) guard.unlock();
         const int error = huge_pages.make(page);
@@ -207,16 +207,16 @@ void offpath_context::sleep_while_pending(offpath_request& request, std::uint64_
     if (requests.pending(request)) lost();
 }
 
-void offpath_context::note_use(offpath_request& request, std::uintptr_t begin, std::uintptr_t end) {
-    request.large |= huge_pages.used(begin, end);
-    request.shares |= pages_ != nullptr && pages_->used(begin, end);
+void offpath_context::note_use(offpath_request& request, std::size_t place, bool all) {
+    offpath_request::Used& used = request.used[place];
+    request.large |= huge_pages.used(used.begin, used.end);
+    used.shares = all && pages_ != nullptr && pages_->used(used.begin, used.end);
 }
 
 Status offpath_context::take(offpath_request& request) {
     std::vector<memory::PageRange> pages;
     auto guard = lock();
-    if (request.shares && !requests.pending(request) && request.seen() == Status::in_progress)
-        pages = share_pages(request);
+    if (requests.succeeds(request)) pages = share_pages(request);
     requests.take(&request);
     if (pages.empty()) return request.seen();
     if (guard.owns_lock()) guard.unlock();
@@ -227,11 +227,10 @@ Status offpath_context::take(offpath_request& request) {
 // The operation has ended, and no caller knows yet. So nobody writes into its buffers.
 std::vector<memory::PageRange> offpath_context::share_pages(const offpath_request& request) {
     std::vector<memory::PageRange> pages;
-    if (!pages_->claim(this, pages)) return {};
-    for (const auto [begin, end] : request.used) {
-        const memory::PageRange shared = pages_->share(begin, end);
-        if (shared.begin == shared.end) continue;
-        pages.push_back(shared);
+    for (const offpath_request::Used& used : request.used) {
+        if (!used.shares || !pages_->claim(this, pages)) continue;
+        const memory::PageRange shared = pages_->share(used.begin, used.end);
+        if (shared.begin != shared.end) pages.push_back(shared);
     }
     return pages;
 }

@@ -154,8 +154,8 @@ struct offpath_context {
 
     // Of buffers that the proxy reaches by system calls only.
     offpath::memory::HugePages huge_pages;
-    // An operation uses such a buffer.
-    void note_use(offpath_request& request, std::uintptr_t begin, std::uintptr_t end);
+    // An operation uses such a buffer, or only parts of it.
+    void note_use(offpath_request& request, std::size_t place, bool all = true);
 
     std::uint64_t operations = 0, bytes = 0, doorbells = 0, direct_operations = 0;
     // Scratch buffers of the posting calls.

@@ -25,7 +25,7 @@ Status post_message(offpath_team& team, Command command, const void* buffer, std
     command.completion = made->slot;
     if constexpr (!probes) {
         command.range = context.resolve(buffer, bytes);
-        if (command.range.region == 0) context.note_use(*made, begin, begin + bytes);
+        if (command.range.region == 0) context.note_use(*made, 0);
     }
     if (Status status = context.post(command); status != Status::ok) {
         context.requests.undo(made);

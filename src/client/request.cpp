@@ -29,7 +29,7 @@ offpath_request* RequestTable::fresh(offpath_context* context) {
     request->message = {};
     request->used.clear();
     request->shared = {};
-    request->large = request->shares = false;
+    request->large = false;
     return request;
 }
 

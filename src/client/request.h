@@ -46,11 +46,11 @@ struct offpath_request {
         const std::byte* from = nullptr;
         std::uint64_t bytes = 0;
     } shared;
-    bool large = false;   // it uses memory that may be moved into huge pages
-    bool shares = false;  // it uses memory that may be shared with the device
+    bool large = false;  // it uses memory that may be moved into huge pages
     // The memory that the operation uses, for mem_deregister. Empty: any memory.
     struct Used {
         std::uintptr_t begin = 0, end = 0;
+        bool shares = false;  // its pages may be shared with the device
     };
     std::vector<Used> used;
     std::uint64_t trace_id = 0;  // if it is traced; last, because other requests do not touch it
@@ -78,6 +78,12 @@ class RequestTable {
     bool pending(const offpath_request& request) const {
         return request.seen() == Status::in_progress &&
                channel_.completion(request.slot).word.load(std::memory_order_acquire) == 0;
+    }
+    // Whether it has ended without an error, and take() has not been called since. Under the lock.
+    bool succeeds(const offpath_request& request) const {
+        return request.seen() == Status::in_progress &&
+               channel_.completion(request.slot).word.load(std::memory_order_acquire) ==
+                   control::completion_word(Status::ok);
     }
     // Makes a part of the request's shared copy, if there is one to make. Returns whether it has.
     bool help(offpath_request& request);

@@ -22,6 +22,7 @@ struct RegisteredSchedule {
     std::uint64_t encoded_bytes = 0;
     std::uint64_t bytes_sent = 0;           // payload per start
     std::vector<std::uint64_t> slot_bytes;  // of the user slots, in order
+    std::vector<bool> whole;                // of them: whether it uses all of the slot
     // The shared copy, its slots by their places among the user slots; no bytes: there is none.
     schedule::BufferRef shared_from, shared_to;
     std::uint64_t shared_bytes = 0;

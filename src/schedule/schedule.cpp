@@ -46,6 +46,25 @@ OpId Schedule::shared_copy() const {
     return users ? found : npos;
 }
 
+bool Schedule::uses_all_of(std::uint32_t slot) const {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;  // begins and ends
+    const auto add = [&](const BufferRef& place, std::uint64_t bytes) {
+        if (place.slot == slot && bytes > 0) parts.emplace_back(place.offset, place.offset + bytes);
+    };
+    for (const Op& op : ops_) {
+        const bool moves = op.kind == OpKind::copy || op.kind == OpKind::reduce;
+        if (moves || op.kind == OpKind::send) add(op.src, op.bytes);
+        if (moves || op.kind == OpKind::recv) add(op.dst, op.bytes);
+    }
+    std::ranges::sort(parts);
+    std::uint64_t end = 0;
+    for (const auto& [first, last] : parts) {
+        if (first > end) return false;
+        end = std::max(end, last);
+    }
+    return end >= slots_[slot].bytes;
+}
+
 std::uint64_t Schedule::bytes_sent() const {
     std::uint64_t total = 0;
     for (const Op& op : ops_)

@@ -15,6 +15,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "check.h"
 
@@ -87,7 +88,7 @@ void freed_and_allocated() {
         unsigned char *send = allocate(), *recv = allocate();
         exchange_until_shared("malloc", send, recv, round * 10);
         volatile unsigned long sent = reinterpret_cast<unsigned long>(send),
-                   received = reinterpret_cast<unsigned long>(recv);
+                               received = reinterpret_cast<unsigned long>(recv);
         std::free(send);
         std::free(recv);
         check::that(shared_bytes(sent) == 0 && shared_bytes(received) == 0, "pages are shared after free()");
@@ -170,6 +171,54 @@ void beside_writers() {
     std::free(block);
 }
 
+// Between the blocks of a collective, another thread uses the memory. So it does not move.
+void between_blocks() {
+    const std::size_t gap = std::size_t{1} << 20, block = bytes / static_cast<std::size_t>(size);
+    const std::size_t all = (block + gap) * static_cast<std::size_t>(size);
+    auto *const send = static_cast<unsigned char*>(std::calloc(all, 1)), *const recv =
+                                                                             static_cast<unsigned char*>(
+                                                                                 std::calloc(all, 1));
+    std::vector<int> counts(static_cast<std::size_t>(size), static_cast<int>(block)), places;
+    for (int i = 0; i < size; ++i)
+        places.push_back(static_cast<int>(static_cast<std::size_t>(i) * (block + gap)));
+    std::atomic<bool> over{false};
+    std::atomic<unsigned> lost{0};
+    std::thread beside([&] {
+        unsigned char value = 0;
+        while (!over.load(std::memory_order_relaxed)) {
+            ++value;
+            for (std::size_t at = 0; at < all; at += 4096) {
+                if (at % (block + gap) < block) continue;
+                for (unsigned char* memory : {send, recv}) {
+                    auto& mine = *reinterpret_cast<volatile unsigned char*>(memory + at);
+                    if (mine != static_cast<unsigned char>(value - 1)) lost.fetch_add(1);
+                    mine = value;
+                }
+            }
+            std::this_thread::yield();
+        }
+    });
+    for (int i = 0; i < 2 * uses; ++i) {
+        for (int to = 0; to < size; ++to)
+            std::memset(send + places[static_cast<std::size_t>(to)], rank * 16 + to + i, block);
+        MPI_Request request;
+        MPI_Ialltoallv(send, counts.data(), places.data(), MPI_BYTE, recv, counts.data(), places.data(),
+                       MPI_BYTE, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int from = 0; from < size; ++from) {
+            const unsigned char* const got = recv + places[static_cast<std::size_t>(from)];
+            const auto wanted = static_cast<unsigned char>(from * 16 + rank + i);
+            check::that(std::all_of(got, got + block, [&](unsigned char c) { return c == wanted; }),
+                        "alltoallv {}: the block of rank {}", i, from);
+        }
+    }
+    over = true;
+    beside.join();
+    check::that(lost == 0, "{} writes between blocks were lost", lost.load());
+    std::free(send);
+    std::free(recv);
+}
+
 // Its memory is its own, as without offpath.
 void forked() {
     unsigned char *send = allocate(), *recv = allocate();
@@ -216,6 +265,7 @@ int main(int argc, char** argv) {
     reallocated();
     mapped_again();
     beside_writers();
+    between_blocks();
     if (size > 1) forked();  // last: nothing is shared after a fork
     return check::finish();
 }

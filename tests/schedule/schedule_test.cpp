@@ -78,5 +78,23 @@ TEST(Schedule, CountsOnlyBytesThatLeaveTheRank) {
     EXPECT_EQ(builder.finish().bytes_sent(), 3u);
 }
 
+TEST(Schedule, KnowsWhichSlotsItUsesWhole) {
+    Builder builder(0, 2);
+    for (int i = 0; i < 4; ++i)
+        builder.user_slot(64);
+    builder.send(1, 0, {0, 0}, 40);
+    builder.send(1, 1, {0, 30}, 34);
+    builder.recv(1, 0, {1, 32}, 32);
+    builder.copy({0, 0}, {1, 0}, 32);
+    builder.recv(1, 1, {2, 0}, 30);
+    builder.recv(1, 2, {2, 31}, 33);
+    builder.recv(1, 3, {3, 0}, 63);
+    const Schedule schedule = builder.finish();
+    EXPECT_TRUE(schedule.uses_all_of(0));
+    EXPECT_TRUE(schedule.uses_all_of(1));
+    EXPECT_FALSE(schedule.uses_all_of(2)) << "a byte in the middle";
+    EXPECT_FALSE(schedule.uses_all_of(3)) << "the last byte";
+}
+
 }  // namespace
 }  // namespace offpath::schedule

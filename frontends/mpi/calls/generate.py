@@ -247,6 +247,8 @@ def main() -> None:
         fortran_text += FORTRAN_FOOT
         symbols = [call.name for call in calls] + [call.large for call in calls if call.large]
         symbols += [symbol for call in calls for symbol in fortran_symbols(call, mpi)]
+        # program_memory/watched_calls.cpp
+        symbols += ["free", "madvise", "mmap", "mmap64", "mremap", "munmap", "realloc", "reallocarray"]
         if mpi == "mpich":
             symbols.append("MPII_Errhandler_set_cxx")  # runtime/error_handlers.cpp
     except table.TableError as error:
@@ -256,7 +258,6 @@ def main() -> None:
     collectives.write(
         Path(map_path),
         "{\n  global: offpath_*;\n    MPI_T_*;\n    __asan_default_options;\n"
-        "    munmap;\n    mmap;\n    mmap64;\n    mremap;\n    madvise;\n    free;\n    realloc;\n    reallocarray;\n"
         + "".join(f"    {symbol};\n" for symbol in symbols)
         + "  local: *;\n};\n",
     )
