@@ -130,7 +130,8 @@ PageRange pages_inside(std::uintptr_t begin, std::uintptr_t end, std::uintptr_t 
 
 }  // namespace
 
-// It exists before the first call of free() and after the last one: made by the compiler, and never destroyed.
+// It exists before the first call of free() and after the last one: made by the compiler, and never
+// destroyed.
 union PageSharing::Kept {
     PageSharing one;
     constexpr Kept() : one() {}
@@ -167,12 +168,13 @@ void PageSharing::in_child() {
     one.mutex_.unlock();
 }
 
-void PageSharing::begin() {
+void PageSharing::begin(Watched* watched) {
     // Handlers run in the reverse order before a fork, so this lock is taken before that of the copies.
     child_copies::prepare_for_forks();
     static const int once = pthread_atfork(before_fork, after_fork, in_child);
     (void)once;
     const Inside guard(mutex_);
+    watched_ = watched;
     on_.store(is_file_size_allowed(all_addresses), std::memory_order_relaxed);
 }
 
@@ -244,7 +246,7 @@ PageRange PageSharing::share(std::uintptr_t begin, std::uintptr_t end) {
     buffer.done = true;  // unless there is more
     if (pages.end - pages.begin < least_bytes || shared_bytes() >= most_bytes || is_on_stack(begin))
         return {};
-    if (!no_device_is_open()) {
+    if (!no_device_is_open() || !watched_()) {
         stop();
         return {};
     }

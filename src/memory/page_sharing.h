@@ -38,8 +38,10 @@ class PageSharing {
 
     static PageSharing& of_process();
 
-    // The process's memory calls are watched: from now on buffers may be shared.
-    void begin();
+    // From now on buffers may be shared, as long as `watched` returns true: the process's memory calls are
+    // watched. It is asked before each move, and may take milliseconds.
+    using Watched = bool();
+    void begin(Watched* watched);
     // No more of them, for instance because others may write into the program's memory at any time. What is
     // shared stays so.
     void stop() { on_.store(false, std::memory_order_relaxed); }
@@ -115,6 +117,7 @@ class PageSharing {
     std::vector<PageRange> shared_;  // in order; they neither overlap nor touch
     std::vector<PageRange> gone_;
     const void* session_ = nullptr;
+    Watched* watched_ = nullptr;
 };
 
 }  // namespace offpath::memory

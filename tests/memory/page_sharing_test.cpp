@@ -28,7 +28,7 @@ struct PageSharingTest : testing::Test {
         if (offpath::test::emulated()) GTEST_SKIP() << "qemu's user mode does not pass madvise() on";
         block = static_cast<unsigned char*>(map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS));
         std::memset(block, 3, bytes);
-        sharing.begin();
+        sharing.begin([] { return true; });
         if (!sharing.on()) GTEST_SKIP() << "memory files have a limit here";
     }
     void TearDown() override {
@@ -202,6 +202,12 @@ TEST_F(PageSharingTest, NothingIsSharedBesideADeviceThatMayHavePinnedPages) {
         return;
     }
     GTEST_SKIP() << "this user may open no device";
+}
+
+TEST_F(PageSharingTest, NothingIsSharedWhereMemoryCallsAreNotWatched) {
+    sharing.begin([] { return false; });
+    EXPECT_EQ(use(), 0u);
+    EXPECT_FALSE(sharing.on());
 }
 
 TEST_F(PageSharingTest, AChildHasItsOwnMemoryAndSharesNothing) {

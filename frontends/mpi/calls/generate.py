@@ -247,8 +247,7 @@ def main() -> None:
         fortran_text += FORTRAN_FOOT
         symbols = [call.name for call in calls] + [call.large for call in calls if call.large]
         symbols += [symbol for call in calls for symbol in fortran_symbols(call, mpi)]
-        # program_memory/watched_calls.cpp
-        symbols += ["free", "madvise", "mmap", "mmap64", "mremap", "munmap", "realloc", "reallocarray"]
+        symbols += ["free", "realloc", "reallocarray"]  # program_memory/watched_calls.cpp
         if mpi == "mpich":
             symbols.append("MPII_Errhandler_set_cxx")  # runtime/error_handlers.cpp
     except table.TableError as error:

@@ -56,7 +56,7 @@ bool defines_one_of(const LoadedObject& object, const Addresses& ours) {
 
 bool calls_mpi_by_pmpi(const LoadedObject& object) {
     bool found = false;
-    object.redirect([&](std::string_view name) -> std::uint64_t {
+    object.redirect([&](std::string_view name, std::uint64_t) -> std::uint64_t {
         found = found || is_profiling_call(name);
         return 0;
     });
@@ -118,10 +118,11 @@ bool put_profilers_first(const void* caller) {
     for (const LoadedObject& object : LoadedObject::all()) {
         if (object.path() == calls.us.path() || is_of_offpath(object)) continue;
         const bool profiles = is_profiler(calls, object);
-        const LoadedObject::Redirected done = object.redirect([&](std::string_view name) -> std::uint64_t {
-            if (profiles && is_profiling_call(name)) return address_in(calls.ours, name.substr(1));
-            return address_in(calls.first, name);
-        });
+        const LoadedObject::Redirected done =
+            object.redirect([&](std::string_view name, std::uint64_t) -> std::uint64_t {
+                if (profiles && is_profiling_call(name)) return address_in(calls.ours, name.substr(1));
+                return address_in(calls.first, name);
+            });
         if (done.failed) calls.unwritten = object.path();
         caller_changed = caller_changed || (done.changed && object.contains(caller));
     }

@@ -35,8 +35,9 @@ class LoadedObject {
         bool changed = false;  // some slots have got other addresses
         bool failed = false;   // some could not be written
     };
-    // Calls `choose(name)` for each slot with the address of a function of another object. Unless it returns
-    // 0, the slot gets that address.
+    // Calls `choose(name, address)` for each slot with the address of a function of another object. Where the
+    // loader has not looked it up yet, the address lies in this object. Unless it returns 0, the slot gets
+    // that address.
     template <typename Choose>
     Redirected redirect(Choose choose) const {
         Redirected result;
@@ -45,7 +46,8 @@ class LoadedObject {
                 if (!holds_function(slot)) continue;
                 const Elf64_Sym& symbol = all_symbols_[ELF64_R_SYM(slot.r_info)];
                 if (symbol.st_shndx != SHN_UNDEF) continue;
-                if (const std::uint64_t address = choose(name_of(symbol)); address != 0)
+                const std::uint64_t now = *reinterpret_cast<const std::uint64_t*>(base_ + slot.r_offset);
+                if (const std::uint64_t address = choose(name_of(symbol), now); address != 0)
                     write(base_ + slot.r_offset, address, result);
             }
         return result;
