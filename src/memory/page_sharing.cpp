@@ -284,6 +284,7 @@ bool PageSharing::move(const PageRange& pages) {
     const auto place = std::ranges::lower_bound(shared_, pages.begin, {}, &PageRange::begin);
     shared_.insert(place, pages);
     shared_bytes_ += bytes;
+    most_shared_bytes_ = std::max(most_shared_bytes(), shared_bytes());
     return true;
 }
 

@@ -82,6 +82,8 @@ class PageSharing {
     void changes(std::uintptr_t begin, std::uintptr_t end, Change change);
 
     std::uint64_t shared_bytes() const { return shared_bytes_.load(std::memory_order_relaxed); }
+    // At one time.
+    std::uint64_t most_shared_bytes() const { return most_shared_bytes_.load(std::memory_order_relaxed); }
 
   private:
     struct Buffer {
@@ -109,7 +111,7 @@ class PageSharing {
 
     std::atomic<bool> on_{false}, has_gone_{false};
     std::atomic<std::uintptr_t> low_{UINTPTR_MAX}, high_{0};
-    std::atomic<std::uint64_t> shared_bytes_{0};
+    std::atomic<std::uint64_t> shared_bytes_{0}, most_shared_bytes_{0};
     std::mutex mutex_;  // guards what follows
     File file_, pagemap_;
     std::array<Buffer, 64> buffers_{};

@@ -524,3 +524,6 @@ def test_the_summary_names_the_back_end_of_memory_that_the_device_maps(offpath, 
     ):
         done = offpath("run", "--", *job, "--alloc", allocator, **root)
         assert done.returncode == 0 and re.search(told, done.stderr), done.stderr
+    done = offpath("run", "--", *job[:-1], "8", **root, OFFPATH_VERBOSE="2")
+    told = r"rank 0 shared [1-9][0-9.]* MiB of its ordinary memory with its device\n"
+    assert done.returncode == 0 and re.search(told, done.stderr), done.stderr

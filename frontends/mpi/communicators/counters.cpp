@@ -14,6 +14,7 @@
 #include "call_counts.h"
 #include "communicators.h"
 #include "gpu/memory.h"
+#include "memory/page_sharing.h"
 #include "runtime/runtime.h"
 #include "runtime/summary_file.h"
 #include "trace/trace.h"
@@ -210,6 +211,9 @@ bool print_summary() {
     if (staged_by_all > 0)
         say(fmt::format("{} buffers in GPU memory were staged in memory of the host, which the device reads",
                         staged_by_all));
+    const std::uint64_t shared = memory::PageSharing::of_process().most_shared_bytes();
+    if (shared > 0 && runtime().settings.verbose >= 2)
+        say(fmt::format("rank 0 shared {} of its ordinary memory with its device", human_bytes(shared)));
     const std::uint64_t received = copies[0] + copies[1] + copies[2];
     if (received > 0 && runtime().settings.verbose >= 2)
         say(fmt::format("of {} that devices received, they copied {} not at all, {} once, {} more often",
