@@ -162,6 +162,7 @@ void PageSharing::in_child() {
     one.shared_.clear();
     one.shared_bytes_ = 0;
     one.gone_.clear();
+    one.lost_.clear();
     one.low_ = UINTPTR_MAX;
     one.high_ = 0;
     inside = false;
@@ -246,6 +247,8 @@ PageRange PageSharing::share(std::uintptr_t begin, std::uintptr_t end) {
     buffer.done = true;  // unless there is more
     if (pages.end - pages.begin < least_bytes || shared_bytes() >= most_bytes || is_on_stack(begin))
         return {};
+    const auto overlaps = [&](const PageRange& each) { return each.begin < end && begin < each.end; };
+    if (std::ranges::any_of(lost_, overlaps)) return {};
     if (!no_device_is_open() || !watched_()) {
         stop();
         return {};
@@ -338,8 +341,11 @@ void PageSharing::remove(PageRange pages, Change change) {
             shared_.insert(shared_.begin() + static_cast<std::ptrdiff_t>(i++), left);
         }
         shared_bytes_ -= ends.end - ends.begin;
-        // What was moved unseen may be in use elsewhere.
-        if (change != Change::unseen) punch(ends);
+        // What was moved unseen may be in use elsewhere. So nothing else may come to its place in the file.
+        if (change == Change::unseen)
+            lost_.push_back(ends);
+        else
+            punch(ends);
         gone_.push_back(ends);
         has_gone_.store(true, std::memory_order_release);
     }

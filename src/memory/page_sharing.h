@@ -118,6 +118,7 @@ class PageSharing {
     std::size_t oldest_ = 0;         // of buffers_
     std::vector<PageRange> shared_;  // in order; they neither overlap nor touch
     std::vector<PageRange> gone_;
+    std::vector<PageRange> lost_;  // shared before, and where they are now is not known
     const void* session_ = nullptr;
     Watched* watched_ = nullptr;
 };

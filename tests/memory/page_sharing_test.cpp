@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -37,7 +38,12 @@ struct PageSharingTest : testing::Test {
         sharing.changes(begin(), begin() + bytes, Change::gone);
         sharing.stop();
     }
-    static void* map(int rights, int flags) { return mmap(nullptr, bytes, rights, flags, -1, 0); }
+    // Never twice at the same addresses: those of memory that was lost are not shared again.
+    static void* map(int rights, int flags) {
+        static std::uintptr_t place = 0x5000'0000'0000;
+        place += std::uintptr_t{64} << 20;
+        return mmap(reinterpret_cast<void*>(place), bytes, rights, flags, -1, 0);
+    }
     std::uintptr_t begin() const { return reinterpret_cast<std::uintptr_t>(block); }
     // Uses [first, first + count) until it is shared. Returns how many bytes are.
     std::size_t use(std::size_t first = 0, std::size_t count = bytes) {
@@ -157,7 +163,11 @@ TEST_F(PageSharingTest, MemoryThatWasMovedUnseenKeepsItsBytes) {
     ASSERT_NE(syscall(SYS_mremap, block, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place), -1);
     sharing.check(begin(), begin() + bytes);
     EXPECT_EQ(sharing.shared_bytes(), 0u);
-    block = static_cast<unsigned char*>(place);
+    unsigned char* const other = static_cast<unsigned char*>(
+        mmap(block, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+    std::memset(other, 7, bytes);
+    EXPECT_EQ(use(), 0u) << "its place in the file is taken";
+    munmap(std::exchange(block, static_cast<unsigned char*>(place)), bytes);
     EXPECT_TRUE(holds(3));
 }
 

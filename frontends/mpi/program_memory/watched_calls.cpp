@@ -62,7 +62,9 @@ void* watched_mremap(void* address, std::size_t bytes, std::size_t new_bytes, in
     }
     changes(address, bytes, Change::kept);
     void* const made = mremap(address, bytes, new_bytes, flags, place);
-    if (made != MAP_FAILED) changes(made, new_bytes, Change::gone);
+    if (made == MAP_FAILED) return made;
+    changes(address, bytes, Change::unseen);  // where there was no memory to make them private
+    if (made != address) changes(made, new_bytes, Change::gone);
     return made;
 }
 
