@@ -31,12 +31,14 @@ only liboffpath.so "$api"
 only liboffpath-shmem.so <(declared "$build"/include/shmem.h "$build/include/pshmem.h" "$root/include/shmemx.h")
 only liboffpath-link.so <(shown liboffpath-link.so | grep '^offpath_link_')
 # The front ends have calls of MPI, in C and in Fortran's spellings, and the C API for programs that use both. The runtime of gcc's and
-# clang's AddressSanitizer looks its options up.
+# clang's AddressSanitizer looks its options up. The front ends that run beside a device watch the end of memory.
 mpi='^(__asan_default_options|P?MPIX?_[A-Za-z0-9_]*|p?mpix?_[a-z0-9_]*|ompix?_[a-z0-9_]*_f|MPII_Errhandler_set_cxx)$'
 for library in "$build"/lib/liboffpath-{mpi,mpi-mpich,profile,profile-mpich,run-time}.so; do
     [ -e "$library" ] || continue
     library=$(basename "$library")
-    only "$library" <({ shown "$library" | grep -E "$mpi"; cat "$api"; } | sort -u)
+    memory=()
+    case $library in *-mpi.so | *-mpi-mpich.so) memory=(free realloc reallocarray) ;; esac
+    only "$library" <({ shown "$library" | grep -E "$mpi"; cat "$api"; printf '%s\n' "${memory[@]}"; } | sort -u)
 done
 # This header includes MPI's, so only its own names count.
 if [ -e "$build/lib/liboffpath-ranks.so" ]; then
