@@ -41,9 +41,13 @@ bool read_facts(pid_t pid, Facts& facts) {
     // The name, in parentheses, may contain anything.
     const char* const rest = std::strrchr(text, ')');
     char state = 0;
-    if (rest == nullptr || std::sscanf(rest + 1, " %c %d %d", &state, &facts.parent, &facts.group) != 3)
+    long threads = 0;
+    if (rest == nullptr ||
+        std::sscanf(rest + 1, " %c %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
+                    &facts.parent, &facts.group, &threads) != 4)
         return false;
-    facts.ended = state == 'Z' || state == 'X';
+    // The first thread may have ended before others.
+    facts.ended = (state == 'Z' || state == 'X') && threads <= 1;
     return true;
 }
 
@@ -65,6 +69,20 @@ std::vector<pid_t> children_in(const std::map<pid_t, Facts>& processes) {
     for (const auto& [pid, facts] : processes)
         if (facts.parent == getpid()) found.push_back(pid);
     return found;
+}
+
+// Whether the process has given its memory back and is about to end. Its environment is gone, so nobody can
+// tell whose it was, and its children are not yet those of another process.
+bool is_ending(pid_t pid) {
+    unsigned long pages = 1;
+    std::ifstream("/proc/" + std::to_string(pid) + "/statm") >> pages;
+    return pages == 0;
+}
+
+bool one_is_ending(const std::map<pid_t, Facts>& processes) {
+    return std::ranges::any_of(processes, [](const auto& each) {
+        return each.second.parent == getpid() && !each.second.ended && is_ending(each.first);
+    });
 }
 
 std::vector<pid_t> below(const std::map<pid_t, Facts>& processes, const std::vector<pid_t>& roots) {
@@ -125,7 +143,7 @@ bool end_children(const std::function<bool(pid_t)>& meant, std::chrono::millisec
         const std::map<pid_t, Facts> processes = all_processes();
         std::vector<pid_t> mine = children_in(processes);
         std::erase_if(mine, [&](pid_t pid) { return !meant(pid); });
-        if (mine.empty()) return true;
+        if (mine.empty() && !one_is_ending(processes)) return true;
         const std::vector<pid_t> all = below(processes, mine);
         for (const pid_t group : own_groups(processes, all))
             kill(-group, SIGKILL);

@@ -1,6 +1,7 @@
 // A proxy's end of a kernel host, with the real host, and with a scripted one that produces an order of
 // events that is rare with the real one.
 #include "kernel_host/kernel_host.h"
+#include "kernel_host/descendants.h"
 #include "kernel_host/host_process.h"
 #include "kernel_host/openmp_mark.h"
 
@@ -11,10 +12,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -44,6 +48,45 @@ class KernelHostProcess : public testing::Test {
         if (test::emulated()) GTEST_SKIP() << "execve starts programs of this machine only";
     }
 };
+
+// A process that ends gives its memory back first. Until that is done, its children are its own, and nobody
+// can read of whom it was.
+TEST(HostProcess, WhatEndsHasChildrenUntilItHasEnded) {
+    if (test::emulated()) GTEST_SKIP() << "another program's children are not those of qemu";
+    ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    int pipes[2];
+    ASSERT_EQ(pipe(pipes), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        constexpr std::size_t plenty = std::size_t{256} << 20;  // takes tens of milliseconds to give back
+        void* const memory =
+            mmap(nullptr, plenty, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(memory, plenty, MADV_NOHUGEPAGE);
+        std::memset(memory, 1, plenty);
+        const pid_t grandchild = fork();
+        if (grandchild != 0 && write(pipes[1], &grandchild, sizeof grandchild) != sizeof grandchild) _exit(1);
+        while (true)
+            pause();
+    }
+    pid_t grandchild = 0;
+    ASSERT_EQ(read(pipes[0], &grandchild, sizeof grandchild), static_cast<ssize_t>(sizeof grandchild));
+    kill(child, SIGKILL);
+    const auto meant = [&](pid_t pid) {
+        std::ifstream environment(fmt::format("/proc/{}/environ", pid));
+        return environment.get() != std::ifstream::traits_type::eof();
+    };
+    while (meant(child))
+        std::this_thread::yield();
+    EXPECT_TRUE(end_children(meant, std::chrono::seconds(20)));
+    EXPECT_FALSE(meant(grandchild)) << "it is left";
+    kill(grandchild, SIGKILL);
+    waitpid(child, nullptr, 0);
+    waitpid(grandchild, nullptr, WNOHANG);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    close(pipes[0]);
+    close(pipes[1]);
+}
 
 // LLVM's OpenMP library makes such a file in each process that uses it, and removes it in exit() only.
 TEST(HostProcess, LeavesNoMarkOfOpenMpBehind) {
