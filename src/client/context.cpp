@@ -227,6 +227,7 @@ Status offpath_context::take(offpath_request& request) {
 // The operation has ended, and no caller knows yet. So nobody writes into its buffers.
 std::vector<memory::PageRange> offpath_context::share_pages(const offpath_request& request) {
     std::vector<memory::PageRange> pages;
+    if (!windows.empty()) return pages;  // other ranks may write into memory of this one
     for (const offpath_request::Used& used : request.used) {
         if (!used.shares || !pages_->claim(this, pages)) continue;
         const memory::PageRange shared = pages_->share(used.begin, used.end);

@@ -66,11 +66,12 @@ Status ScheduleCache::add(const schedule::Schedule& schedule, RegisteredSchedule
     registered.id = next_id_++;
     registered.encoded_bytes = encoded.size();
     registered.bytes_sent = schedule.bytes_sent();
-    for (std::uint32_t i = 0; i < schedule.slots().size(); ++i) {
+    const std::vector<bool> whole = schedule.slots_used_whole();
+    for (std::size_t i = 0; i < schedule.slots().size(); ++i) {
         const schedule::Slot& slot = schedule.slots()[i];
         if (slot.kind != schedule::SlotKind::user) continue;
         registered.slot_bytes.push_back(slot.bytes);
-        registered.whole.push_back(schedule.uses_all_of(i));
+        registered.whole.push_back(whole[i]);
     }
     if (const schedule::OpId op = schedule.shared_copy(); op != schedule::Schedule::npos) {
         const auto among_users = [&](schedule::BufferRef place) {

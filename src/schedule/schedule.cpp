@@ -46,10 +46,15 @@ OpId Schedule::shared_copy() const {
     return users ? found : npos;
 }
 
-bool Schedule::uses_all_of(std::uint32_t slot) const {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;  // begins and ends
+std::vector<bool> Schedule::slots_used_whole() const {
+    struct Part {
+        std::uint32_t slot;
+        std::uint64_t begin, end;
+        auto operator<=>(const Part&) const = default;
+    };
+    std::vector<Part> parts;
     const auto add = [&](const BufferRef& place, std::uint64_t bytes) {
-        if (place.slot == slot && bytes > 0) parts.emplace_back(place.offset, place.offset + bytes);
+        if (bytes > 0) parts.push_back({place.slot, place.offset, place.offset + bytes});
     };
     for (const Op& op : ops_) {
         const bool moves = op.kind == OpKind::copy || op.kind == OpKind::reduce;
@@ -57,12 +62,13 @@ bool Schedule::uses_all_of(std::uint32_t slot) const {
         if (moves || op.kind == OpKind::recv) add(op.dst, op.bytes);
     }
     std::ranges::sort(parts);
-    std::uint64_t end = 0;
-    for (const auto& [first, last] : parts) {
-        if (first > end) return false;
-        end = std::max(end, last);
-    }
-    return end >= slots_[slot].bytes;
+    std::vector<std::uint64_t> used(slots_.size());  // without a gap, from the beginning on
+    for (const Part& part : parts)
+        if (part.begin <= used[part.slot]) used[part.slot] = std::max(used[part.slot], part.end);
+    std::vector<bool> whole(slots_.size());
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+        whole[slot] = used[slot] >= slots_[slot].bytes;
+    return whole;
 }
 
 std::uint64_t Schedule::bytes_sent() const {

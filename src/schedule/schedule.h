@@ -40,9 +40,9 @@ class Schedule {
     // schedule, between two user slots, before and after which nothing has to be done. npos: there is none.
     static constexpr OpId npos = UINT32_MAX;
     OpId shared_copy() const;
-    // Whether transfers, copies and reductions touch every byte of the slot. Bytes that none of them touches
-    // belong to somebody else while the schedule runs.
-    bool uses_all_of(std::uint32_t slot) const;
+    // For each slot, whether transfers, copies and reductions touch every byte of it. Bytes that none of them
+    // touches may be in use by others while the schedule runs.
+    std::vector<bool> slots_used_whole() const;
     // Payload bytes that this rank sends to other ranks.
     std::uint64_t bytes_sent() const;
 

@@ -90,10 +90,8 @@ TEST(Schedule, KnowsWhichSlotsItUsesWhole) {
     builder.recv(1, 2, {2, 31}, 33);
     builder.recv(1, 3, {3, 0}, 63);
     const Schedule schedule = builder.finish();
-    EXPECT_TRUE(schedule.uses_all_of(0));
-    EXPECT_TRUE(schedule.uses_all_of(1));
-    EXPECT_FALSE(schedule.uses_all_of(2)) << "a byte in the middle";
-    EXPECT_FALSE(schedule.uses_all_of(3)) << "the last byte";
+    // The third lacks a byte in the middle, the last one its last byte.
+    EXPECT_EQ(schedule.slots_used_whole(), (std::vector<bool>{true, true, false, false}));
 }
 
 }  // namespace
